@@ -74,6 +74,8 @@ CAMPAIGNS = (
     Campaign("damage-files", f"{STORE}::test_every_damaged_file_is_found",
              "TAMIS_FILE_DAMAGE", 1_000, 1_000),
     Campaign("log-kills", "tests/unit/store/test_log_kills.py", "TAMIS_LOG_KILLS", 900, 300),
+    Campaign("broker-kills", "tests/unit/broker/test_broker_kills.py",
+             "TAMIS_BROKER_KILLS", 1_000, 50),
     Campaign("fuzz", "tests/fuzzing/test_doors.py", "TAMIS_FUZZED", 1_000_000, 100_000),
     Campaign("interrupts", "tests/unit/engine/test_interrupts.py",
              "TAMIS_INTERRUPTS", 10_000, 1_000),

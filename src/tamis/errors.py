@@ -155,6 +155,30 @@ class StoreError(TamisError):
     """Files of a store (log, version, events, parts) that cannot be used, or a malformed change."""
 
 
+class BrokerError(TamisError):
+    """A request that the broker refuses, or a broker that cannot go on."""
+
+
+class NotFoundError(BrokerError):
+    """A subscription that is not live, or a ticket that is not its own: which one stays secret."""
+
+
+class QuotaError(BrokerError):
+    """A request beyond a limit of its owner, or of the queues; `after` says when to try again."""
+
+    def __init__(self, message: str, after: float | None = None) -> None:
+        super().__init__(message)
+        self.after = after
+
+
+class FullError(BrokerError):
+    """The disk is full. Nothing of the request stays, and service resumes when there is space."""
+
+
+class BrokerStoppedError(BrokerError):
+    """The broker has stopped: on request, or because it could not write."""
+
+
 def _caret(text: str, span: Span) -> list[str]:
     """The line of an error with carets under the span, shortened to fit a terminal."""
     start, end = span

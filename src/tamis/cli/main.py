@@ -20,11 +20,19 @@ FAILED = 1  # not by a mistake of the user
 REFUSED = 2  # as click exits for a wrong option
 INTERRUPTED = 130  # 128 + SIGINT, as in a shell
 # The extras of the package that bring optional libraries.
-EXTRAS = {"pyspark": "spark", "pandas": "spark", "matplotlib": "lab", "duckdb": "sql"}
+EXTRAS = {
+    "pyspark": "spark",
+    "pandas": "spark",
+    "matplotlib": "lab",
+    "duckdb": "sql",
+    **dict.fromkeys(("apsw", "fastapi", "msgspec", "starlette", "uvicorn"), "service"),
+}
 
 
 COMMANDS = {
     "demo": ("tamis.cli.demo.command:demo", "Match auctions live on Spark."),
+    "serve": ("tamis.cli.serve:serve", "Serve a data folder: publish, subscribe, be notified."),
+    "keys": ("tamis.cli.keys:keys", "Look after the API keys of a service."),
     "spark": ("tamis.cli.spark:spark", "Run jobs on Spark."),
     "log": ("tamis.cli.log:log", "Look after a log: verify, repair, trim, upgrade."),
     "check": ("tamis.cli.language:check", "Check a condition against a schema."),

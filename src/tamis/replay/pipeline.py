@@ -55,7 +55,7 @@ class ReadEvents(NamedTuple):
             texts = [_as_text(self.chunk.lines.slice(row, 1)) for row, _ in self.valid.refused]
         else:
             events = self.chunk.layout.events(self.chunk.table)
-            texts = [_as_json(events.slice(row, 1)) for row, _ in self.valid.refused]
+            texts = [row_as_json(events.slice(row, 1)) for row, _ in self.valid.refused]
         return pa.array(texts, pa.string())
 
 
@@ -71,7 +71,7 @@ def _as_text(line: pa.Array | pa.ChunkedArray) -> str | None:
         return f"a value of the type {line.type}"
 
 
-def _as_json(row: pa.Table) -> str:
+def row_as_json(row: pa.Table) -> str:
     """A row as JSON, as far as its values can be read."""
     found: dict[str, Any] = {}
     for name, column in zip(row.column_names, row.columns, strict=True):

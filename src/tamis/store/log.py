@@ -5,6 +5,7 @@
     LOG/head                where the log ends (see `head`)
     LOG/base                after `trim`: the subscriptions that were live where the log now begins
     LOG/lock                held by the process that appends
+    LOG/serving             held by a service: while it runs, nobody else appends
     LOG/compacting          held by the process that merges packs or trims the log
 
 An append adds one pack to the last segment and syncs it. Then it updates the head. The log contains
@@ -17,7 +18,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -38,6 +39,7 @@ from tamis.store.compaction import merge
 from tamis.store.document import read_document, signed
 from tamis.store.format_one import FormatOneFiles
 from tamis.store.head import CLEAN, Head, create_head, this_boot
+from tamis.store.log_locks import COMPACTING, LOCK, LogLocks
 from tamis.store.pack import (
     APPENDED,
     CHANGES,
@@ -51,7 +53,7 @@ from tamis.store.segment_files import HEAD, SegmentFiles
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
 FORMAT = 2
-DOCUMENT, SEGMENTS, LOCK, COMPACTING = "tamis-log.json", "segments", "lock", "compacting"
+DOCUMENT, SEGMENTS = "tamis-log.json", "segments"
 
 
 class LogSection(Protocol):
@@ -101,6 +103,7 @@ class Log:
         self.ids: str = document["ids"]
         self.identity: str | None = document.get("log")  # unique to this log
         self._first_schema: dict[str, Any] = document["schema"]
+        self._locks = LogLocks(self.folder)
         self._files: SegmentFiles | FormatOneFiles
         if self.format == 1:
             self._files = FormatOneFiles(self.folder / SEGMENTS)
@@ -178,23 +181,33 @@ class Log:
         return self.append(changes=table).changes
 
     def append(
-        self, *, events: Any = None, changes: Any = None, schema: Schema | None = None
+        self,
+        *,
+        events: Any = None,
+        changes: Any = None,
+        schema: Schema | None = None,
+        moment: int | None = None,
     ) -> Appended:
         """Append events, changes and a schema as one pack: the whole pack is on disk, or nothing.
 
         They get their sequence numbers in this order. The schema applies to the rows after it. It
-        must extend the previous schema.
+        must extend the previous schema. `moment` is the time of the pack, in microseconds since
+        1970; the default is the system's.
         """
         rows = (
             None if events is None else published.validate(events),
             None if changes is None else change_tables.validate(changes, self.ids),
             schema,
         )
-        with self._locked(LOCK, "cannot be appended to"):
-            return self._append(*rows)
+        with self._locks.appending():
+            return self._append(*rows, moment)
 
     def _append(
-        self, events: pa.Table | None, changes: pa.Table | None, schema: Schema | None
+        self,
+        events: pa.Table | None,
+        changes: pa.Table | None,
+        schema: Schema | None,
+        moment: int | None = None,
     ) -> Appended:
         """Append what was checked. The caller holds the lock."""
         if not isinstance(self._files, SegmentFiles):
@@ -214,7 +227,8 @@ class Log:
             schema.check_extends(self.schema_at())
             rows = pa.table({"schema": [json.dumps(schema.to_dict(), ensure_ascii=False)]})
             sections[SCHEMAS] = 1, encode_table(rows)
-        numbers = self._files.append(sections, microseconds(datetime.now(UTC)))
+        moment = microseconds(datetime.now(UTC)) if moment is None else moment
+        numbers = self._files.append(sections, moment)
         ranges = []
         first = numbers.start
         for kind in (EVENTS, CHANGES, SCHEMAS):
@@ -229,24 +243,22 @@ class Log:
         This first brings `snapshot` up to date, under the lock. So no subscription expires after
         its renewal was acknowledged.
         """
-        with self._locked(LOCK, "cannot be appended to"):
+        with self._locks.appending():
             end = self._files.ready().end if isinstance(self._files, SegmentFiles) else self.end
             snapshot.fold(self.changes(snapshot.sequence, end), end)
             ended = change_tables.validate(change_tables.expire(snapshot.due(now)), self.ids)
             return self._append(None, ended, None).changes
 
-    @contextmanager
-    def _locked(self, name: str, failure: str) -> Iterator[int]:
-        what = f"{self.folder}: {failure}"
-        with os_errors_as(StoreError, what), locked(self.folder / name) as lock:
-            yield lock
+    def served(self) -> AbstractContextManager[None]:
+        """Let nobody else append during the block; others may read, merge and trim."""
+        return self._locks.served()
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Keep others from appending, merging and trimming."""
         with (
-            self._locked(COMPACTING, "cannot be changed"),
-            self._locked(LOCK, "cannot be changed"),
+            self._locks.held(COMPACTING, "cannot be changed"),
+            self._locks.held(LOCK, "cannot be changed"),
         ):
             yield
             if isinstance(self._files, SegmentFiles):
@@ -260,7 +272,7 @@ class Log:
         """
         if not isinstance(self._files, SegmentFiles):
             return 0
-        with self._locked(COMPACTING, "cannot be compacted"):
+        with self._locks.held(COMPACTING, "cannot be compacted"):
             return merge(self._files, before, rows)
 
     # -- reading ---------------------------------------------------------------------------------
@@ -358,7 +370,7 @@ class Log:
         files = self._files
         if not isinstance(files, SegmentFiles):
             raise StoreError(f"{self.folder}: has format 1; run `tamis log upgrade` first")
-        with self._locked(COMPACTING, "cannot be trimmed"):
+        with self._locks.held(COMPACTING, "cannot be trimmed"):
             begin = max(
                 (first for first in files.list_names() if first <= min(before, files.end)),
                 default=0,

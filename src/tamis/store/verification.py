@@ -14,7 +14,8 @@ from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.store.base import BASE, read_begin
 from tamis.store.head import CLEAN, Head, is_whole, read_head, this_boot
-from tamis.store.log import COMPACTING, DOCUMENT, Log, segment_files
+from tamis.store.log import DOCUMENT, Log, segment_files
+from tamis.store.log_locks import COMPACTING
 from tamis.store.pack import BadPackError, Pack, first_chain
 from tamis.store.segment import OpenedSegment, first_in, opened_segment, segment_name
 from tamis.store.segment_files import HEAD, SegmentFiles

@@ -1,0 +1,1 @@
+"""Who calls: roles, API keys and tickets."""

@@ -1,0 +1,78 @@
+"""API keys: who has one calls under a name, with roles.
+
+A key has 256 random bits, so a plain digest of it is enough to store. It is shown once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tamis.broker.access.caller import ROLES, Caller
+from tamis.broker.state import State
+from tamis.errors import BrokerError, NotFoundError, suggestion
+
+_PREFIX = "tamis"
+_LONGEST = 200  # characters of a name
+
+
+class ApiKey(NamedTuple):
+    """A key as it may be shown: without its secret."""
+
+    id: str
+    name: str
+    roles: tuple[str, ...]
+    created: int  # microseconds since 1970
+
+
+class ApiKeys:
+    """The API keys of a broker."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def create(self, name: str, roles: Iterable[str]) -> str:
+        """Create a key for a name and return it. It cannot be shown again."""
+        chosen = sorted({*roles})
+        for role in chosen:
+            if role not in ROLES:
+                raise BrokerError(f"there is no role {role!r}{suggestion(role, ROLES)}")
+        if not chosen:
+            raise BrokerError(f"a key needs a role: {', '.join(ROLES)}")
+        if not name or len(name) > _LONGEST or not name.isprintable():
+            raise BrokerError(f"a name has 1 to {_LONGEST} printable characters, not {name!r}")
+        id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+        self._state.execute_synced(
+            "INSERT INTO keys VALUES (?, ?, ?, ?, ?)",
+            (id, name, " ".join(chosen), _digest(secret), time.time_ns() // 1000),
+        )
+        return f"{_PREFIX}_{id}_{secret}"
+
+    def caller(self, key: str) -> Caller | None:
+        """Who has a key; None if it is not a key of this broker."""
+        prefix, _, rest = key.partition("_")
+        id, _, secret = rest.partition("_")
+        rows = self._state.select("SELECT name, roles, digest FROM keys WHERE id = ?", (id,))
+        given = _digest(secret)
+        for name, roles, digest in rows:
+            if prefix == _PREFIX and hmac.compare_digest(given, digest):
+                return Caller(name, frozenset(roles.split()))
+        return None
+
+    def list(self) -> list[ApiKey]:
+        """All keys, the oldest first."""
+        rows = self._state.select("SELECT id, name, roles, moment FROM keys ORDER BY moment, id")
+        return [ApiKey(id, name, tuple(roles.split()), moment) for id, name, roles, moment in rows]
+
+    def revoke(self, id: str) -> None:
+        """End a key at once."""
+        if not self._state.execute_synced("DELETE FROM keys WHERE id = ?", (id,)):
+            raise NotFoundError(f"there is no key {id!r}")
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="replace")).digest()

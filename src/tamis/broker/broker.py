@@ -1,0 +1,413 @@
+"""The broker: one service layer under HTTP, gRPC and programs.
+
+Each verb prepares a request in the thread of its caller and hands it to the sequencer. A verb that
+returns a future is answered when its effect is on disk.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from tamis.broker.access.api_keys import ApiKeys
+from tamis.broker.access.caller import ANONYMOUS, PUBLISHER, SUBSCRIBER, AccessError, Caller
+from tamis.broker.access.tickets import NONCE, TicketOffice
+from tamis.broker.consumers import Consumers
+from tamis.broker.data_folder import DataFolder
+from tamis.broker.delivery.sink_address import SinkRules
+from tamis.broker.delivery.sinks import Sink
+from tamis.broker.delivery.webhooks import Webhooks
+from tamis.broker.incoming import IncomingEvent, prepare_events
+from tamis.broker.limits import Limits
+from tamis.broker.matching.inline_matching import InlineMatching
+from tamis.broker.matching.notification_files import NotificationPairs
+from tamis.broker.matching.notification_reader import NotificationReader, Page
+from tamis.broker.matching.version_keeper import VersionKeeper
+from tamis.broker.recovery import Recovered, recover
+from tamis.broker.sequence.answers import converted
+from tamis.broker.sequence.clock import LogClock, wall_clock
+from tamis.broker.sequence.dedup import DedupKeys
+from tamis.broker.sequence.requests import Alter, Expire, Extend, Publish, Receipt, Row, Subscribe
+from tamis.broker.sequence.sequencer import Committed, Sequencer
+from tamis.broker.state import KnownRequest, KnownSubscription, State, StoredSubscription
+from tamis.engine import Engine
+from tamis.errors import BrokerError, NotFoundError
+from tamis.language.dialects import NATIVE
+from tamis.model.explain import Explanation
+from tamis.model.schema import Schema
+from tamis.store.changes import CANCEL, RENEW, SUBSCRIBE, UPDATE
+from tamis.store.subscription_snapshot import Id
+
+DAY = timedelta(days=1)
+LONGEST = timedelta(days=366)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Lease(NamedTuple):
+    """A subscription as its owner gets it."""
+
+    id: Id
+    ticket: str
+    until: datetime | None  # None: it does not end
+    secret: str | None = None  # that signs its webhooks
+
+
+class Broker:
+    """A log with subscriptions that come and go, and events that are published.
+
+    >>> import tempfile; place = tempfile.TemporaryDirectory()
+    >>> broker = Broker(place.name, {"attributes": {"price": "decimal"}})
+    >>> lease = broker.subscribe("price < 5").result()
+    >>> broker.publish([IncomingEvent('{"price": 4}')]).result().numbers
+    [1]
+    >>> broker.cancel(lease.id, ticket=lease.ticket).result()
+    >>> broker.close()
+    """
+
+    def __init__(
+        self,
+        folder: str | PathLike[str],
+        schema: Schema | Mapping[str, Any] | None = None,
+        *,
+        limits: Limits | None = None,
+        clock: Callable[[], int] | None = None,
+        matching: bool = True,
+        found: Callable[[NotificationPairs], None] = lambda pairs: None,
+        sinks: SinkRules | None = None,
+        rebuild: bool = False,
+    ) -> None:
+        self.folder = DataFolder(Path(folder))
+        self.limits = limits or Limits()
+        with ExitStack() as opened:
+            opened.enter_context(self.folder.served())
+            document = schema if isinstance(schema, Schema) or schema is None else dict(schema)
+            self.log = self.folder.open_log(document)
+            if self.log.identity is None:
+                raise BrokerError(f"{self.log.folder}: has an old format; run `tamis log upgrade`")
+            opened.enter_context(self.log.served())
+            self.state = State(self.folder.state, self.log.ids, self.log.identity)
+            opened.callback(self.state.close)
+            if rebuild:
+                self.state.clear()
+            self.keys = ApiKeys(self.state)
+            self.consumers = Consumers(self.state)
+            self._tickets = TicketOffice.open(self.folder.key, self.log.identity)
+            dedup = DedupKeys()
+            self.recovered: Recovered = recover(self.log, self.state, dedup)
+            self._clock = LogClock(clock or wall_clock, self.recovered.moment)
+            self.webhooks = Webhooks(
+                self.log, self.state, self._tickets, self._clock.now, sinks or SinkRules()
+            )
+            self._checker = Engine(self.log.schema_at())
+            self._matching: InlineMatching | None = None
+            if matching:
+                places = (self.folder.index, self.folder.notifications)
+
+                def tell(pairs: NotificationPairs) -> None:
+                    found(pairs)
+                    self.webhooks.wake(pairs)
+
+                self._matching = InlineMatching(self.log, *places, tell)
+                opened.callback(self._matching.stop)
+                self.webhooks.start(self._matching)
+                opened.callback(self.webhooks.stop)
+                files = self._matching.files
+                keeper = VersionKeeper(self.log, self.folder.index, lambda: files.matched)
+                opened.callback(keeper.stop)
+            self._sequencer = Sequencer(self.log, self.state, dedup, self._clock.now, self._feed)
+            opened.callback(self._sequencer.stop)
+            self._opened = opened.pop_all()
+
+    def close(self) -> None:
+        """Finish what was asked, and release the folder."""
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def schema(self) -> Schema:
+        """The schema at the end of the log."""
+        return self._sequencer.schema
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why the broker has stopped, if it could not write."""
+        return self._sequencer.failure
+
+    def _feed(self, pack: Committed) -> None:
+        if self._matching is not None:
+            self._matching.feed(pack)
+
+    @property
+    def matching(self) -> InlineMatching:
+        """The matching of this broker; raises `BrokerError` if something else matches."""
+        if self._matching is None:
+            raise BrokerError("this broker does not match; ask the one that does")
+        return self._matching
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def publish(
+        self, events: Iterable[IncomingEvent], caller: Caller = ANONYMOUS
+    ) -> Future[Receipt]:
+        """Publish events, all or none. An invalid one is refused with its place."""
+        caller.require(PUBLISHER)
+        given, schema = list(events), self.schema
+        if len(given) > self.limits.events:
+            raise BrokerError(
+                f"{len(given):,} events are more than the {self.limits.events:,} that one publish "
+                "may have; send them in several"
+            )
+        limits = (self.limits.event_bytes, self.limits.attributes)
+        prepared = prepare_events(given, schema, *limits)
+        return self._sequencer.submit(
+            Publish(prepared, schema, lambda later: prepare_events(given, later, *limits))
+        )
+
+    # -- subscriptions ---------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        condition: str,
+        *,
+        caller: Caller = ANONYMOUS,
+        id: str | None = None,
+        lease: timedelta | None = DAY,
+        language: str = NATIVE,
+        name: str | None = None,
+        sink: Sink | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        request_key: str | None = None,
+    ) -> Future[Lease]:
+        """Add a subscription, which ends after its lease; None: it does not end.
+
+        A second request with the same `request_key` of the same owner adds nothing, and gets the
+        same answer. An `id` is for logs with text ids; elsewhere the broker chooses it.
+        """
+        caller.require(SUBSCRIBER)
+        self._check_id(id)
+        self._check_condition(condition, language, self.schema)
+        row: Row = {
+            "kind": SUBSCRIBE,
+            "id": id,
+            "condition": condition,
+            "until": self._until(lease),
+            "owner": caller.name,
+            "name": name,
+            "language": None if language == NATIVE else language,
+            "request_key": request_key,
+            "sink": None if sink is None else self.webhooks.accept(sink).to_text(),
+            "nonce": secrets.token_bytes(NONCE),
+            "key_generation": self._tickets.generation,
+            "metadata": self._metadata(metadata),
+        }
+        schema = self.schema
+        most = None if caller.is_admin else self.limits.subscriptions
+        return converted(
+            self._sequencer.submit(
+                Subscribe(
+                    row,
+                    schema,
+                    lambda later: self._check_condition(condition, language, later),
+                    most,
+                )
+            ),
+            lambda known: self._lease_of(known, with_secret=sink is not None),
+        )
+
+    def update(
+        self,
+        id: Id,
+        *,
+        ticket: str | None = None,
+        caller: Caller = ANONYMOUS,
+        condition: str | None = None,
+        name: str | None = None,
+        sink: Sink | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Future[StoredSubscription]:
+        """Change a live subscription: what is given. It keeps its id, lease and ticket."""
+        given = {
+            "condition": condition,
+            "name": name,
+            "sink": None if sink is None else self.webhooks.accept(sink).to_text(),
+            "metadata": self._metadata(metadata),
+        }
+
+        def judge(live: StoredSubscription | None, schema: Schema) -> Row:
+            known = self._authorised(live, id, ticket, caller)
+            if condition is not None:
+                self._check_condition(condition, known.language or NATIVE, schema)
+            row: Row = {**known._asdict(), "kind": UPDATE}
+            del row["added"]
+            return row | {name: value for name, value in given.items() if value is not None}
+
+        return converted(self._sequencer.submit(Alter(id, judge)), _present)
+
+    def renew(
+        self,
+        id: Id,
+        lease: timedelta | None = DAY,
+        *,
+        ticket: str | None = None,
+        caller: Caller = ANONYMOUS,
+    ) -> Future[StoredSubscription]:
+        """Let the lease of a live subscription end so much later than now."""
+        until = self._until(lease)
+
+        def judge(live: StoredSubscription | None, schema: Schema) -> Row:
+            self._authorised(live, id, ticket, caller)
+            return {"kind": RENEW, "id": id, "until": until}
+
+        return converted(self._sequencer.submit(Alter(id, judge)), _present)
+
+    def cancel(
+        self, id: Id, *, ticket: str | None = None, caller: Caller = ANONYMOUS
+    ) -> Future[None]:
+        """End a live subscription."""
+
+        def judge(live: StoredSubscription | None, schema: Schema) -> Row:
+            self._authorised(live, id, ticket, caller)
+            return {"kind": CANCEL, "id": id}
+
+        return converted(self._sequencer.submit(Alter(id, judge)), lambda left: None)
+
+    def subscription(
+        self, id: Id, *, ticket: str | None = None, caller: Caller = ANONYMOUS
+    ) -> StoredSubscription:
+        """A live subscription, for its owner or the holder of its ticket."""
+        return self._authorised(self.state.subscription(id), id, ticket, caller)
+
+    def expire_due(self) -> int:
+        """End the leases that are due; how many there were. The broker does so each second."""
+        return int(self._sequencer.submit(Expire()).result())
+
+    # -- notifications ---------------------------------------------------------------------------
+
+    def readable(
+        self, caller: Caller = ANONYMOUS, id: Id | None = None, ticket: str | None = None
+    ) -> list[Id] | None:
+        """The subscriptions whose notifications a caller may read; None: all.
+
+        One subscription for the holder of its ticket, all of an owner for the owner, and all for an
+        admin. Those that have ended are among them: their notifications stay.
+        """
+        if id is not None:
+            known = self.state.known(id)
+            if known is not None and (
+                caller.owns(known.owner)
+                or (ticket and self._tickets.verify(ticket, id, known.nonce, known.key_generation))
+            ):
+                return [id]
+            raise NotFoundError(f"there is no subscription {id!r} with this ticket")
+        if caller.is_admin:
+            return None
+        if caller.name is None:
+            raise AccessError("an anonymous caller reads one subscription, with its ticket")
+        return self.state.ids_of(caller.name)
+
+    def notifications(
+        self, after: int, ids: list[Id] | None, most: int = 1000, *, events: bool = True
+    ) -> Page:
+        """Notifications of some subscriptions (see `readable`) after a cursor."""
+        return NotificationReader(self.log, self.matching).page(after, ids, most, events=events)
+
+    # -- questions -------------------------------------------------------------------------------
+
+    def check(self, condition: str, language: str = NATIVE) -> None:
+        """Raise what a subscribe with this condition would raise."""
+        self._check_condition(condition, language, self.schema)
+
+    def explain(
+        self, condition: str, event: Mapping[str, Any], language: str = NATIVE
+    ) -> Explanation:
+        """Explain why an event satisfies a condition or not."""
+        with Engine(self.schema) as engine:
+            return engine.explain(engine.subscribe(condition, language=language), event)
+
+    def dry_run(self, event: Mapping[str, Any], caller: Caller = ANONYMOUS) -> list[Id]:
+        """The subscriptions of a caller that an event would match now; all for an admin."""
+        found = self.matching.dry_run(event)
+        if caller.is_admin:
+            return found
+        mine = set() if caller.name is None else set(self.state.ids_of(caller.name))
+        return [id for id in found if id in mine]
+
+    # -- the schema ------------------------------------------------------------------------------
+
+    def extend(self, build: Callable[[Schema], Schema]) -> Future[int]:
+        """Extend the schema: `build` makes the next one of the present one.
+
+        Returns the sequence number from which on it holds.
+        """
+        return self._sequencer.submit(Extend(build))
+
+    # -- helpers ---------------------------------------------------------------------------------
+
+    def _lease_of(self, known: KnownRequest, with_secret: bool) -> Lease:
+        assert known.nonce is not None
+        ticket = self._tickets.issue(known.id, known.nonce, known.key_generation)
+        until = None if known.until is None else _EPOCH + timedelta(microseconds=known.until)
+        secret = None
+        if with_secret:
+            owned = KnownSubscription(known.id, None, known.nonce, known.key_generation)
+            secret = self.webhooks.secrets(owned)[0]
+        return Lease(known.id, ticket, until, secret)
+
+    def _authorised(
+        self, live: StoredSubscription | None, id: Id, ticket: str | None, caller: Caller
+    ) -> StoredSubscription:
+        """The subscription; the same error if it is not live, and if the ticket is wrong."""
+        if live is not None:
+            if caller.owns(live.owner):
+                return live
+            if ticket is not None and self._tickets.verify(
+                ticket, id, live.nonce, live.key_generation
+            ):
+                return live
+        raise NotFoundError(f"there is no live subscription {id!r} with this ticket")
+
+    def _check_id(self, id: str | None) -> None:
+        if self.log.ids == "text" and id is None:
+            raise BrokerError("the ids of this log are texts; a subscribe needs an id")
+        if self.log.ids == "int64" and id is not None:
+            raise BrokerError("the broker chooses the ids of this log; leave the id out")
+
+    def _check_condition(self, condition: str, language: str, schema: Schema) -> None:
+        if self._checker.schema is not schema:
+            self._checker = Engine(schema)
+        self._checker.compile(condition, language)
+
+    def _metadata(self, given: Mapping[str, Any] | None) -> str | None:
+        if given is None:
+            return None
+        text = json.dumps(given, ensure_ascii=False, allow_nan=False)
+        if len(text.encode()) > self.limits.metadata_bytes:
+            raise BrokerError(
+                f"the metadata has more than {self.limits.metadata_bytes:,} bytes of JSON"
+            )
+        return text
+
+    def _until(self, lease: timedelta | None) -> int | None:
+        if lease is None:
+            return None
+        if not timedelta(0) < lease <= LONGEST:
+            raise BrokerError(f"a lease is longer than 0 and at most {LONGEST.days} days")
+        return self._clock.now() + lease // timedelta(microseconds=1)
+
+
+def _present(found: StoredSubscription | None) -> StoredSubscription:
+    if found is None:
+        raise NotFoundError("the subscription ended meanwhile")
+    return found

@@ -1,0 +1,1 @@
+"""Notifications by webhook: signed, retried, and never sent into the service's own network."""

@@ -1,0 +1,120 @@
+"""What is to be delivered: a cursor over all notifications, and the exceptions below it.
+
+A notification that is delivered at once leaves no trace. One that failed is a row, until it is
+delivered or dead. The cursor moves in the transaction that stores the exceptions below it: a crash
+repeats deliveries and loses none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tamis.broker.state import State
+from tamis.errors import NotFoundError
+from tamis.store.subscription_snapshot import Id
+
+_CURSOR = "delivered"
+
+
+class PendingDelivery(NamedTuple):
+    """A delivery that failed, and is to be tried again."""
+
+    subscription: Id
+    sequence: int
+    attempts: int
+    due: int  # microseconds since 1970
+    error: str
+
+
+class DeadDelivery(NamedTuple):
+    """A delivery that was given up."""
+
+    id: int
+    subscription: Id
+    sequence: int
+    attempts: int
+    error: str
+    moment: int
+
+
+class Outbox:
+    """The deliveries of a broker, in its state database."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def cursor(self) -> int | None:
+        """The last event whose notifications are delivered or stored; None: never begun."""
+        rows = self._state.select("SELECT value FROM facts WHERE name = ?", (_CURSOR,))
+        return int(rows[0][0]) if rows else None
+
+    def advance(self, cursor: int, failed: Iterable[PendingDelivery]) -> None:
+        """Move the cursor, together with what failed below it."""
+        with self._state.transaction() as base:
+            base.executemany("INSERT OR REPLACE INTO deliveries VALUES (?, ?, ?, ?, ?)", failed)
+            base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_CURSOR, cursor))
+
+    def due(self, moment: int, most: int) -> list[PendingDelivery]:
+        """Deliveries to try again now, the longest waiting first."""
+        rows = self._state.select(
+            "SELECT * FROM deliveries WHERE due <= ? ORDER BY due LIMIT ?", (moment, most)
+        )
+        return [PendingDelivery(*row) for row in rows]
+
+    def count(self, subscription: Id | None = None) -> int:
+        """How many deliveries wait: of one subscription, or of all."""
+        where = "" if subscription is None else " WHERE subscription = ?"
+        values = () if subscription is None else (subscription,)
+        return int(self._state.select(f"SELECT count(*) FROM deliveries{where}", values)[0][0])
+
+    def done(self, delivery: PendingDelivery) -> None:
+        """Forget a delivery that succeeded."""
+        with self._state.transaction() as base:
+            base.execute(*_removed(delivery))
+
+    def again(self, delivery: PendingDelivery) -> None:
+        """Store another failure."""
+        with self._state.transaction() as base:
+            base.execute("INSERT OR REPLACE INTO deliveries VALUES (?, ?, ?, ?, ?)", delivery)
+
+    def bury(self, delivery: PendingDelivery, moment: int) -> None:
+        """Give a delivery up: it becomes a dead letter."""
+        with self._state.transaction() as base:
+            base.execute(*_removed(delivery))
+            base.execute(
+                "INSERT INTO dead_deliveries (subscription, sequence, attempts, error, moment) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (delivery.subscription, delivery.sequence, delivery.attempts, delivery.error,
+                 moment),
+            )  # fmt: skip
+
+    def dead(self, after: int = 0, most: int = 100) -> list[DeadDelivery]:
+        """Dead letters in the order in which they died."""
+        rows = self._state.select(
+            "SELECT id, subscription, sequence, attempts, error, moment FROM dead_deliveries "
+            "WHERE id > ? ORDER BY id LIMIT ?",
+            (after, most),
+        )
+        return [DeadDelivery(*row) for row in rows]
+
+    def revive(self, id: int, moment: int) -> None:
+        """Try a dead letter again, from the first attempt on."""
+        with self._state.transaction() as base:
+            rows = list(
+                base.execute(
+                    "SELECT subscription, sequence FROM dead_deliveries WHERE id = ?", (id,)
+                )
+            )
+            if not rows:
+                raise NotFoundError(f"there is no dead letter {id}")
+            base.execute("DELETE FROM dead_deliveries WHERE id = ?", (id,))
+            base.execute(
+                "INSERT OR REPLACE INTO deliveries VALUES (?, ?, 0, ?, 'tried again on request')",
+                (*rows[0], moment),
+            )
+
+
+def _removed(delivery: PendingDelivery) -> tuple[str, tuple[Id, int]]:
+    statement = "DELETE FROM deliveries WHERE subscription = ? AND sequence = ?"
+    return statement, (delivery.subscription, delivery.sequence)

@@ -1,0 +1,1 @@
+"""Inline matching: notifications as a function of the log, in memory and in files."""

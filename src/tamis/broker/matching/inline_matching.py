@@ -1,0 +1,218 @@
+"""Matching inline: one thread that follows the log and finds the notifications of each event.
+
+The sequencer hands it each pack in memory. When it falls behind, it drops packs and reads them from
+the log instead: the log is the queue. Notifications are visible as soon as they are found, and on
+disk about a second later.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from threading import Condition, Thread
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.broker.matching.log_engine import LogEngine
+from tamis.broker.matching.notification_files import (
+    NotificationFiles,
+    NotificationPairs,
+    dead_letters,
+)
+from tamis.broker.sequence.answers import AnsweredWith
+from tamis.broker.sequence.sequencer import Committed
+from tamis.errors import BrokerError
+from tamis.replay.event_source import EventChunk, RowLayout
+from tamis.replay.pipeline import BatchPace, read_events
+from tamis.store.changes import ID_TYPES
+from tamis.store.log import Log
+from tamis.store.pack import CHANGES, EVENTS
+from tamis.store.published import JSON, without_reserved
+from tamis.store.subscription_snapshot import Id
+
+AT_ONCE = 1024  # events in a batch
+WAITING = 50_000  # events of packs that wait in memory
+KEPT = 2_000_000  # pairs that stay in memory for readers
+FLUSH = 1.0  # seconds between two writes
+_REPEATED = 10_000  # rows without notifications that a start may match again
+
+
+class InlineMatching:
+    """Finds the notifications of a log, from where the files end.
+
+    `found` is called in its thread with the pairs of each batch, also if there are none.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        index: Path,
+        folder: Path,
+        found: Callable[[NotificationPairs], None] = lambda pairs: None,
+    ) -> None:
+        self._log, self._found = log, found
+        self.id_type = ID_TYPES[log.ids]
+        self.files = NotificationFiles(folder, self.id_type)
+        if self.files.matched > log.end:
+            raise BrokerError(
+                f"{folder}: has notifications up to {self.files.matched:,}, and the log ends at "
+                f"{log.end:,}: it is not the folder of this log"
+            )
+        self.matched = max(self.files.matched, log.begin)
+        self._follower = LogEngine.at(log, index, self.matched)
+        self._packs: deque[Committed] = deque()
+        self._waits = 0
+        self._changed = Condition()
+        self._stopping = False
+        self.failure: BaseException | None = None
+        self._tail: deque[NotificationPairs] = deque()
+        self._tail_pairs = 0
+        self._unwritten: list[NotificationPairs] = []
+        self._dead: list[pa.Table] = []
+        self._written = self.matched
+        self._flush_at = time.monotonic() + FLUSH
+        self._thread = Thread(target=self._run, name="tamis-matching", daemon=True)
+        self._thread.start()
+
+    def feed(self, pack: Committed) -> None:
+        """Take a pack that is on disk. Called by the sequencer."""
+        with self._changed:
+            if self._waits + len(pack.events) <= WAITING:
+                self._packs.append(pack)
+                self._waits += len(pack.events)
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Match what is in the log, write it, and end."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def wait(self, sequence: int, seconds: float) -> int:
+        """Wait until the event with a number is matched; returns where matching is."""
+        until = time.monotonic() + seconds
+        with self._changed:
+            while self.matched <= sequence and self.failure is None and not self._stopping:
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
+            return self.matched
+
+    def notifications(self, after: int) -> list[NotificationPairs]:
+        """All notifications of events after a number, up to where matching is."""
+        with self._changed:
+            tail = list(self._tail)
+            start = tail[0].start if tail else self.matched
+        found = [] if after + 1 >= start else list(self.files.read(after, start))
+        return found + [each.after(after) for each in tail if each.end > after + 1]
+
+    def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
+        """The subscriptions that an event would match now. It waits for at most one batch."""
+        return self._follower.engine.match(event)
+
+    # -- the thread ------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        ended: Future[None] = Future()
+        with AnsweredWith(ended):
+            while self._next():
+                pass
+            self._flush()
+            ended.set_result(None)
+        with self._changed:
+            self.failure = ended.exception()
+            self._changed.notify_all()
+
+    def _next(self) -> bool:
+        """Match the next pack, or wait for one. False when there is nothing left to do."""
+        pack = None
+        with self._changed:
+            while self._packs and self._packs[0].end <= self.matched:
+                self._waits -= len(self._packs.popleft().events)
+            if self._packs and self._packs[0].numbers.events.start == self.matched:
+                pack = self._packs.popleft()
+                self._waits -= len(pack.events)
+        if pack is not None:
+            self._take_pack(pack)
+        elif self._log.end > self.matched:
+            self._take_log(self._log.end)
+        elif self._stopping:
+            return False
+        else:
+            with self._changed:
+                if not self._packs and not self._stopping:
+                    self._changed.wait(max(0.0, self._flush_at - time.monotonic()))
+        if time.monotonic() >= self._flush_at:
+            self._flush()
+        return True
+
+    def _take_pack(self, pack: Committed) -> None:
+        if pack.events:
+            lines = pa.array([event.text for event in pack.events], pa.string())
+            self._match(pack.numbers.events.start, pa.table({JSON: lines}))
+        if pack.changes is not None:
+            self._follower.take(pack.changes)
+        if pack.schema is not None:
+            self._follower.extend(pack.schema)
+        self._advance(pack.end)
+
+    def _take_log(self, end: int) -> None:
+        """Match what the log has up to a number: section by section."""
+        for section in self._log.boundaries(self.matched, end):
+            first, stop = max(section.first, self.matched), min(section.end, end)
+            if section.kind == EVENTS:
+                for number, table in self._log.events(first, stop):
+                    self._match(number, without_reserved(table.replace_schema_metadata(None)))
+            elif section.kind == CHANGES:
+                self._follower.take(self._log.changes(first, stop, details=True))
+            else:
+                self._follower.extend(self._log.schema_at(stop))
+            self._advance(stop)
+
+    def _match(self, first: int, table: pa.Table) -> None:
+        engine = self._follower.engine
+        numbers = np.arange(first, first + table.num_rows, dtype=np.int64)
+        layout = RowLayout(document=json.dumps(engine.schema.to_dict()))
+        chunk = EventChunk(numbers, table, layout)
+        for events in read_events([chunk], engine.encoder, BatchPace(AT_ONCE, AT_ONCE)):
+            answer = engine.match_batch(events.valid.batch(engine.encoder))
+            ids = answer.arrow_ids(self.id_type == pa.string())
+            refused = events.valid.refused
+            if refused:
+                rows = events.chunk.numbers[[row for row, _ in refused]]
+                self._dead.append(dead_letters(rows, *events.refusals().values()))
+            low, high = int(events.chunk.numbers[0]), int(events.chunk.numbers[-1]) + 1
+            self._publish(NotificationPairs(low, high, events.numbers[answer.events], ids))
+
+    def _publish(self, pairs: NotificationPairs) -> None:
+        self._unwritten.append(pairs)
+        with self._changed:
+            self._tail.append(pairs)
+            self._tail_pairs += len(pairs.numbers) + 1
+            self.matched = pairs.end
+            self._changed.notify_all()
+        self._found(pairs)
+
+    def _advance(self, end: int) -> None:
+        with self._changed:
+            self.matched = self._follower.sequence = end
+            self._changed.notify_all()
+
+    def _flush(self) -> None:
+        """Write what was found since the last time, and let go of old pairs in memory."""
+        found = self._dead or any(len(each.numbers) for each in self._unwritten)
+        if found or self.matched > self._written + _REPEATED:
+            self.files.write(self._written, self.matched, self._unwritten, self._dead)
+            self._written, self._unwritten, self._dead = self.matched, [], []
+        self._flush_at = time.monotonic() + FLUSH
+        with self._changed:
+            while self._tail_pairs > KEPT and self._tail and self._tail[0].end <= self._written:
+                self._tail_pairs -= len(self._tail.popleft().numbers) + 1

@@ -1,0 +1,115 @@
+"""Notifications as subscribers read them: from a cursor on, in the order of the log.
+
+A cursor is the sequence number of the last event that was read. All notifications of an event come
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.broker.matching.inline_matching import InlineMatching
+from tamis.broker.matching.notification_files import NotificationPairs
+from tamis.errors import BrokerError
+from tamis.replay.pipeline import row_as_json
+from tamis.store.log import Log
+from tamis.store.published import JSON, without_reserved
+from tamis.store.subscription_snapshot import Id
+
+
+class TrimmedError(BrokerError):
+    """A cursor before the first notification that is kept."""
+
+    def __init__(self, first: int) -> None:
+        super().__init__(
+            f"notifications before {first} are not kept any more; read on from {first - 1}"
+        )
+        self.first = first
+
+
+class Notification(NamedTuple):
+    """An event that satisfies a subscription."""
+
+    sequence: int
+    subscription: Id
+    event: str | None  # JSON
+
+
+class Page(NamedTuple):
+    """Some notifications, and where to read on."""
+
+    notifications: list[Notification]
+    cursor: int
+
+
+class NotificationReader:
+    """Reads the notifications of some subscriptions, or of all."""
+
+    def __init__(self, log: Log, matching: InlineMatching) -> None:
+        self._log, self._matching = log, matching
+
+    @property
+    def first(self) -> int:
+        """The first sequence number whose notifications are kept."""
+        return max(self._log.begin, self._matching.files.begin)
+
+    def page(
+        self, after: int, ids: Iterable[Id] | None = None, most: int = 1000, *, events: bool = True
+    ) -> Page:
+        """At least `most` notifications after a cursor, if there are so many.
+
+        An event is not divided, so there may be more. `ids` are of the wanted subscriptions; None:
+        all. With `events`, each has the event.
+        """
+        if after + 1 < self.first:
+            raise TrimmedError(self.first)
+        wanted = None if ids is None else pa.array(list(ids), self._matching.id_type)
+        chosen: list[tuple[int, Id]] = []
+        cursor = after
+        for pairs in self._matching.notifications(after):
+            kept = pairs if wanted is None else _only(pairs, wanted)
+            rows = zip(kept.numbers.tolist(), kept.ids.to_pylist(), strict=True)
+            full = len(chosen) >= most
+            for number, id in rows:
+                if len(chosen) >= most and number != chosen[-1][0]:
+                    full = True
+                    break
+                chosen.append((number, id))
+            if full:
+                return Page(self._with_events(chosen, events), chosen[-1][0])
+            cursor = max(cursor, pairs.end - 1)
+        return Page(self._with_events(chosen, events), cursor)
+
+    def event(self, number: int) -> str | None:
+        """An event as JSON; None if the log does not keep it any more."""
+        return self._texts([number]).get(number) if number >= self._log.begin else None
+
+    def _with_events(self, chosen: Sequence[tuple[int, Id]], events: bool) -> list[Notification]:
+        texts = self._texts(sorted({number for number, _ in chosen})) if events else {}
+        return [Notification(number, id, texts.get(number)) for number, id in chosen]
+
+    def _texts(self, numbers: list[int]) -> dict[int, str]:
+        """Events as JSON: as they were published, or their columns."""
+        found: dict[int, str] = {}
+        for number in numbers:
+            if number not in found:
+                for first, table in self._log.events(number, number + 1):
+                    found[first] = _as_text(table)
+        return found
+
+
+def _only(pairs: NotificationPairs, wanted: pa.Array) -> NotificationPairs:
+    kept = np.asarray(pc.is_in(pairs.ids, value_set=wanted))
+    return pairs._replace(numbers=pairs.numbers[kept], ids=pairs.ids.filter(pa.array(kept)))
+
+
+def _as_text(table: pa.Table) -> str:
+    """An event that is one row of a log, as JSON."""
+    if JSON in table.column_names:
+        return str(table[JSON][0].as_py())
+    return row_as_json(without_reserved(table))

@@ -1,0 +1,1 @@
+"""One sequence: requests get their places in the log, in groups."""

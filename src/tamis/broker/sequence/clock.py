@@ -1,0 +1,22 @@
+"""The clock of a log: by which leases end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class LogClock:
+    """Microseconds since 1970 that never go back within a log."""
+
+    def __init__(self, read: Callable[[], int], least: int) -> None:
+        self._read, self._last = read, least
+
+    def now(self) -> int:
+        self._last = max(self._last, self._read())
+        return self._last
+
+
+def wall_clock() -> int:
+    """Microseconds since 1970, as the system says."""
+    return time.time_ns() // 1000

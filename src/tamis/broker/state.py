@@ -1,0 +1,316 @@
+"""The state database: what is derived from the log, in a form that can be asked.
+
+The subscriptions and the keys of requests are derived: they are the fold of all changes before
+`applied`, and are built anew from the log if they are lost. Each transaction stores its effect
+together with `applied`, so a crash repeats nothing. API keys and the cursors of consumers are the
+database's own: each is on disk when a call returns.
+
+SQLite through apsw, which brings its own SQLite: that of the system may be one whose write-ahead
+log can lose data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any, NamedTuple
+
+import apsw
+import pyarrow as pa
+
+from tamis.errors import BrokerError, FullError
+from tamis.store.changes import CANCEL, EXPIRE, RENEW, SUBSCRIBE, UPDATE
+from tamis.store.pack import microseconds
+from tamis.store.subscription_snapshot import Id
+
+FORMAT = 1
+_SAFE = (3, 51, 3)  # earlier versions may lose data when the write-ahead log is reset
+_ID = {"int64": "INTEGER", "text": "TEXT"}
+_REMEMBERED = 86_400_000_000  # microseconds for which the key of a request is remembered
+_TABLES = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value);
+CREATE TABLE subscriptions (
+    id {id} PRIMARY KEY, added INTEGER, condition TEXT, until INTEGER, owner TEXT, name TEXT,
+    language TEXT, request_key TEXT, sink TEXT, nonce BLOB, key_generation INTEGER, metadata TEXT);
+CREATE INDEX subscriptions_owner ON subscriptions (owner, id);
+CREATE INDEX subscriptions_sink ON subscriptions (id) WHERE sink IS NOT NULL;
+CREATE INDEX subscriptions_until ON subscriptions (until) WHERE until IS NOT NULL;
+CREATE TABLE ended (
+    id {id} PRIMARY KEY, owner TEXT, nonce BLOB, key_generation INTEGER, sequence INTEGER);
+CREATE INDEX ended_owner ON ended (owner, id);
+CREATE TABLE requests (
+    owner TEXT, request_key TEXT, id {id}, nonce BLOB, key_generation INTEGER, until INTEGER,
+    moment INTEGER, PRIMARY KEY (owner, request_key)) WITHOUT ROWID;
+CREATE INDEX requests_moment ON requests (moment);
+CREATE TABLE keys (id TEXT PRIMARY KEY, name TEXT, roles TEXT, digest BLOB, moment INTEGER);
+CREATE TABLE deliveries (
+    subscription {id}, sequence INTEGER, attempts INTEGER, due INTEGER, error TEXT,
+    PRIMARY KEY (subscription, sequence)) WITHOUT ROWID;
+CREATE INDEX deliveries_due ON deliveries (due);
+CREATE TABLE dead_deliveries (
+    id INTEGER PRIMARY KEY, subscription {id}, sequence INTEGER, attempts INTEGER, error TEXT,
+    moment INTEGER);
+CREATE TABLE sink_rotations (subscription {id} PRIMARY KEY, rotation INTEGER, moment INTEGER);
+CREATE TABLE consumers (
+    owner TEXT, name TEXT, cursor INTEGER, PRIMARY KEY (owner, name)) WITHOUT ROWID;
+"""
+_COLUMNS = (
+    "id, added, condition, until, owner, name, language, request_key, sink, nonce, key_generation, "
+    "metadata"
+)
+
+
+class StoredSubscription(NamedTuple):
+    """A live subscription with everything that the log says about it."""
+
+    id: Id
+    added: int  # the number of its subscribe, or of its last update
+    condition: str
+    until: int | None  # when its lease ends, in microseconds since 1970 UTC; None: never
+    owner: str | None
+    name: str | None
+    language: str | None
+    request_key: str | None
+    sink: str | None
+    nonce: bytes | None
+    key_generation: int | None
+    metadata: str | None
+
+
+class KnownRequest(NamedTuple):
+    """What a subscribe with a request key was answered with."""
+
+    id: Id
+    nonce: bytes | None
+    key_generation: int | None
+    until: int | None
+
+
+class KnownSubscription(NamedTuple):
+    """Whose a subscription is or was."""
+
+    id: Id
+    owner: str | None
+    nonce: bytes | None
+    key_generation: int | None
+
+
+class State:
+    """The state of one log. Threads may share it: calls take turns."""
+
+    def __init__(self, path: Path, ids: str, identity: str) -> None:
+        _refuse_unsafe()
+        self._lock = RLock()
+        self.path = path
+        with _database_errors(path):
+            self._base = apsw.Connection(str(path))
+            self._base.set_busy_timeout(10_000)
+            self._base.pragma("journal_mode", "wal")
+            # Derived data may be lost in a power cut; it is derived again.
+            self._base.pragma("synchronous", "normal")
+            self._prepare(ids, identity)
+
+    def close(self) -> None:
+        with self._lock:
+            self._base.close()
+
+    def _prepare(self, ids: str, identity: str) -> None:
+        if self._base.pragma("user_version") == 0:
+            with self._base:
+                self._base.execute(_TABLES.format(id=_ID[ids]))
+                self._base.execute(
+                    "INSERT INTO facts VALUES ('log', ?), ('applied', 0), ('ids', ?)",
+                    (identity, ids),
+                )
+                self._base.pragma("user_version", FORMAT)
+            return
+        facts = dict(self._base.execute("SELECT name, value FROM facts"))
+        if self._base.pragma("user_version") != FORMAT:
+            raise BrokerError(f"{self.path}: was written by another version of tamis")
+        if facts.get("log") != identity:
+            raise BrokerError(f"{self.path}: belongs to another log; move it away, or put the log "
+                              "of this database back")  # fmt: skip
+
+    # -- the fold of the changes -----------------------------------------------------------------
+
+    @property
+    def applied(self) -> int:
+        """All changes before this sequence number are in the database."""
+        with self._lock:
+            return int(self._value("SELECT value FROM facts WHERE name = 'applied'"))
+
+    def clear(self) -> None:
+        """Forget everything that is derived from the log."""
+        with self._lock, _database_errors(self.path), self._base:
+            for table in ("subscriptions", "ended", "requests"):
+                self._base.execute(f"DELETE FROM {table}")
+            self._base.execute("UPDATE facts SET value = 0 WHERE name = 'applied'")
+
+    def apply(self, changes: pa.Table, end: int, moment: int) -> None:
+        """Apply changes as `Log.changes` returns them with details: all before `end`.
+
+        Changes before `applied` are skipped. `moment` is when they were appended.
+        """
+        with self._lock, _database_errors(self.path), self._base:
+            applied = self.applied
+            for row in changes.to_pylist():
+                if row["sequence"] >= applied:
+                    self._apply(row, moment)
+            self._base.execute("UPDATE facts SET value = ? WHERE name = 'applied'", (end,))
+            self._base.execute("DELETE FROM requests WHERE moment < ?", (moment - _REMEMBERED,))
+
+    def _apply(self, row: dict[str, Any], moment: int) -> None:
+        kind, id, until = row["kind"], row["id"], _microseconds(row["until"])
+        if kind in (SUBSCRIBE, UPDATE):
+            values = (id, row["sequence"], row["condition"], until, *(
+                row[name] for name in (
+                    "owner", "name", "language", "request_key", "sink", "nonce", "key_generation",
+                    "metadata")))  # fmt: skip
+            self._base.execute(
+                f"INSERT OR REPLACE INTO subscriptions ({_COLUMNS}) VALUES (?{', ?' * 11})", values
+            )
+            if kind == SUBSCRIBE and row["request_key"] is not None:
+                self._base.execute(
+                    "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (row["owner"] or "", row["request_key"], id, row["nonce"],
+                     row["key_generation"], until, moment),
+                )  # fmt: skip
+        elif kind == RENEW:
+            self._base.execute("UPDATE subscriptions SET until = ? WHERE id = ?", (until, id))
+        elif kind in (CANCEL, EXPIRE):
+            # Its notifications stay, and may be read by those who could read them before.
+            self._base.execute(
+                "INSERT OR REPLACE INTO ended SELECT id, owner, nonce, key_generation, ? "
+                "FROM subscriptions WHERE id = ?",
+                (row["sequence"], id),
+            )
+            self._base.execute("DELETE FROM subscriptions WHERE id = ?", (id,))
+
+    # -- questions -------------------------------------------------------------------------------
+
+    def subscription(self, id: Id) -> StoredSubscription | None:
+        """A live subscription."""
+        rows = self._rows(f"SELECT {_COLUMNS} FROM subscriptions WHERE id = ?", (id,))
+        return StoredSubscription(*rows[0]) if rows else None
+
+    def subscriptions(
+        self,
+        owner: str | None = None,
+        *,
+        containing: str | None = None,
+        after: Id | None = None,
+        most: int = 100,
+    ) -> list[StoredSubscription]:
+        """Live subscriptions in the order of their ids: of an owner, or of all."""
+        wanted: list[str] = []
+        values: list[Any] = []
+        if owner is not None:
+            wanted.append("owner = ?")
+            values.append(owner)
+        if containing is not None:
+            wanted.append("(instr(condition, ?) > 0 OR instr(coalesce(name, ''), ?) > 0)")
+            values += [containing, containing]
+        if after is not None:
+            wanted.append("id > ?")
+            values.append(after)
+        where = f"WHERE {' AND '.join(wanted)}" if wanted else ""
+        query = f"SELECT {_COLUMNS} FROM subscriptions {where} ORDER BY id LIMIT ?"
+        return [StoredSubscription(*row) for row in self._rows(query, (*values, most))]
+
+    def known(self, id: Id) -> KnownSubscription | None:
+        """A subscription that is live or was."""
+        rows = self._rows(
+            "SELECT id, owner, nonce, key_generation FROM subscriptions WHERE id = ?1 "
+            "UNION ALL SELECT id, owner, nonce, key_generation FROM ended WHERE id = ?1",
+            (id,),
+        )
+        return KnownSubscription(*rows[0]) if rows else None
+
+    def ids_with_sinks(self) -> list[Id]:
+        """The ids of the live subscriptions that have a sink."""
+        return [row[0] for row in self._rows("SELECT id FROM subscriptions WHERE sink IS NOT NULL")]
+
+    def ids_of(self, owner: str) -> list[Id]:
+        """The ids of all subscriptions that an owner has or had."""
+        query = (
+            "SELECT id FROM subscriptions WHERE owner = ?1 "
+            "UNION SELECT id FROM ended WHERE owner = ?1"
+        )
+        return [row[0] for row in self._rows(query, (owner,))]
+
+    def request(self, owner: str | None, key: str) -> KnownRequest | None:
+        """What an earlier request with this key was answered with."""
+        rows = self._rows(
+            "SELECT id, nonce, key_generation, until FROM requests "
+            "WHERE owner = ? AND request_key = ?",
+            (owner or "", key),
+        )
+        return KnownRequest(*rows[0]) if rows else None
+
+    def count(self, owner: str | None = None) -> int:
+        """How many subscriptions are live: of an owner, or of all."""
+        with self._lock:
+            if owner is None:
+                return int(self._value("SELECT count(*) FROM subscriptions"))
+            return int(self._value("SELECT count(*) FROM subscriptions WHERE owner = ?", (owner,)))
+
+    def due(self, moment: int, most: int) -> list[Id]:
+        """Subscriptions whose lease has ended, the earliest first."""
+        query = "SELECT id FROM subscriptions WHERE until <= ? ORDER BY until, id LIMIT ?"
+        return [row[0] for row in self._rows(query, (moment, most))]
+
+    # -- its own ---------------------------------------------------------------------------------
+
+    def execute_synced(self, statement: str, values: tuple[Any, ...]) -> int:
+        """Change what is not derived, on disk when this returns; how many rows it changed."""
+        with self._lock, _database_errors(self.path):
+            self._base.pragma("synchronous", "full")
+            try:
+                with self._base:
+                    self._base.execute(statement, values)
+                    changed = int(self._base.changes())
+            finally:
+                self._base.pragma("synchronous", "normal")
+            return changed
+
+    @contextmanager
+    def transaction(self) -> Iterator[apsw.Connection]:
+        """Change several rows together. A power cut may lose the last transactions."""
+        with self._lock, _database_errors(self.path), self._base:
+            yield self._base
+
+    def select(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a question."""
+        return self._rows(query, values)
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        with self._lock, _database_errors(self.path):
+            return list(self._base.execute(query, values))
+
+    def _value(self, query: str, values: tuple[Any, ...] = ()) -> Any:
+        return self._rows(query, values)[0][0]
+
+
+def _microseconds(moment: Any) -> int | None:
+    """A timestamp from Arrow in microseconds since 1970."""
+    return None if moment is None else microseconds(moment)
+
+
+def _refuse_unsafe() -> None:
+    version = tuple(map(int, apsw.sqlite_lib_version().split(".")))
+    if version < _SAFE:
+        raise BrokerError(
+            f"SQLite {apsw.sqlite_lib_version()} may lose data; apsw from PyPI brings a safe one"
+        )
+
+
+@contextmanager
+def _database_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except apsw.FullError as why:
+        raise FullError(f"{path}: the disk is full; make room") from why
+    except apsw.Error as why:
+        raise BrokerError(f"{path}: {why}") from why

@@ -1,0 +1,1 @@
+"""The broker over the network: HTTP, and what belongs to a server."""

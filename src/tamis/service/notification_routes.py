@@ -1,0 +1,136 @@
+"""Routes of notifications: long poll, and a stream of server-sent events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from tamis.broker.access.caller import Caller
+from tamis.broker.matching.notification_reader import Notification, Page
+from tamis.service.problems import HttpError
+from tamis.service.subscription_routes import subscription_id
+from tamis.store.subscription_snapshot import Id
+
+MOST = 10_000  # notifications in an answer
+_NO_BREAKS = bytes.maketrans(b"\r\n", b"  ")
+_SILENCE = 15.0  # seconds after which a comment keeps a stream open
+
+
+async def notifications(request: Request) -> Response:
+    """Notifications after a cursor: all that the caller may read, or those of one subscription.
+
+    `after` is the cursor; the default is the end. `wait` says how many seconds to wait for the
+    first one. With `Accept: text/event-stream`, the answer is a stream that goes on.
+    """
+    server = request.app.state.server
+    given = request.path_params.get("id")
+    ticket = request.headers.get("tamis-ticket")
+    id = None if given is None else subscription_id(server, given)
+    reader = _Reader(server, server.caller(request), id, ticket)
+    after = _number(request, "after", default=server.broker.matching.matched - 1)
+    if "text/event-stream" in request.headers.get("accept", ""):
+        last = request.headers.get("last-event-id", "")
+        after = int(last) if last.isdecimal() and len(last) <= 18 else after
+        await reader.page(after, 1)  # a cursor that was trimmed is refused here
+        return StreamingResponse(
+            _stream(reader, after),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
+    most = min(_number(request, "most", default=1000), MOST)
+    until = time.monotonic() + min(
+        float(_number(request, "wait", default=0)), server.settings.longest_wait
+    )
+    while True:
+        page = await reader.page(after, most)
+        left = until - time.monotonic()
+        if page.notifications or left <= 0 or server.waiting.closing:
+            return _answer(page)
+        after = page.cursor
+        await server.waiting.wait(left)
+
+
+class _Reader:
+    """Who reads, and which subscriptions: those of an owner may become more meanwhile."""
+
+    def __init__(self, server: Any, caller: Caller, id: Id | None, ticket: str | None) -> None:
+        self.server = server
+        self._ids = partial(server.broker.readable, caller, id, ticket)
+        self._ids()  # refuses who may not read
+
+    async def page(self, after: int, most: int) -> Page:
+        page: Page = await run_in_threadpool(self._read, after, most)
+        return page
+
+    def _read(self, after: int, most: int) -> Page:
+        page: Page = self.server.broker.notifications(after, self._ids(), most)
+        return page
+
+
+async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:
+    """Server-sent events; the id of each is the cursor after it."""
+    yield b": tamis\n\n"
+    waiting = reader.server.waiting
+    while not waiting.closing:
+        page = await reader.page(after, 1000)
+        if page.notifications:
+            yield b"".join(_events(page))
+        after = page.cursor
+        if not page.notifications:
+            before = time.monotonic()
+            await waiting.wait(_SILENCE)
+            if time.monotonic() - before >= _SILENCE:
+                yield b": still here\n\n"
+
+
+def _events(page: Page) -> list[bytes]:
+    """All notifications of an event come before its number is the cursor."""
+    found = []
+    for at, each in enumerate(page.notifications):
+        last = at + 1 == len(page.notifications) or (
+            page.notifications[at + 1].sequence != each.sequence
+        )
+        cursor = f"id: {each.sequence}\n" if last else ""
+        found.append(f"{cursor}event: notification\ndata: ".encode() + _shown(each) + b"\n\n")
+    return found
+
+
+def _shown(each: Notification) -> bytes:
+    body = {
+        "sequence": each.sequence,
+        "subscription": each.subscription,
+        "event": None if each.event is None else msgspec.Raw(each.event.encode()),
+    }
+    # A line break would end the data. Within JSON strings they are escaped.
+    return msgspec.json.encode(body).translate(_NO_BREAKS)
+
+
+def _answer(page: Page) -> Response:
+    rows = b",".join(_shown(each) for each in page.notifications)
+    body = b'{"notifications":[' + rows + b'],"cursor":' + str(page.cursor).encode() + b"}"
+    return Response(body, media_type="application/json")
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    written = request.query_params.get(name)
+    if written is None:
+        return default
+    if written == "-1":
+        return -1
+    if not written.isdecimal() or len(written) > 18:
+        raise HttpError(400, f"{name!r} is a whole number, not {written!r}")
+    return int(written)
+
+
+routes = [
+    Route("/v1/notifications", notifications, methods=["GET"]),
+    Route("/v1/subscriptions/{id}/notifications", notifications, methods=["GET"]),
+]

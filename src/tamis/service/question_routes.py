@@ -1,0 +1,58 @@
+"""Routes that change nothing: check a condition, explain an answer, match an event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+from starlette.requests import Request
+
+from tamis.broker.access.caller import PUBLISHER, SUBSCRIBER
+from tamis.language.dialects import NATIVE
+
+router = APIRouter(prefix="/v1", tags=["questions"])
+
+
+class AskedCondition(BaseModel, extra="forbid"):
+    condition: str
+    language: str = NATIVE
+
+
+class AskedExplanation(AskedCondition):
+    event: dict[str, Any]
+
+
+class AskedEvent(BaseModel, extra="forbid"):
+    event: dict[str, Any]
+
+
+class ExplanationAnswer(BaseModel):
+    matches: bool
+    explanation: str
+
+
+@router.post("/check", status_code=204)
+def check(request: Request, given: AskedCondition) -> None:
+    """Check a condition as a subscribe would; 400 says what is wrong and where."""
+    server = request.app.state.server
+    server.caller(request).require(SUBSCRIBER)
+    server.broker.check(given.condition, given.language)
+
+
+@router.post("/explain")
+def explain(request: Request, given: AskedExplanation) -> ExplanationAnswer:
+    """Explain why an event satisfies a condition or not."""
+    server = request.app.state.server
+    server.caller(request).require(SUBSCRIBER)
+    found = server.broker.explain(given.condition, given.event, given.language)
+    return ExplanationAnswer(matches=found.holds, explanation=str(found))
+
+
+@router.post("/match")
+def match(request: Request, given: AskedEvent) -> dict[str, Any]:
+    """The caller's subscriptions that an event would match; nothing is published."""
+    server = request.app.state.server
+    caller = server.caller(request)
+    caller.require(PUBLISHER)
+    return {"subscriptions": server.broker.dry_run(given.event, caller)}

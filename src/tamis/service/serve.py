@@ -1,0 +1,90 @@
+"""Run a server until it is asked to stop."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from tamis.broker.broker import Broker
+from tamis.broker.delivery.sink_address import SinkRules
+from tamis.errors import BrokerError
+from tamis.model.schema import Schema
+from tamis.service.app import make_app
+from tamis.service.settings import Settings
+from tamis.service.waiting import Waiting
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class _Server(uvicorn.Server):
+    """Ends open streams first: uvicorn waits for them."""
+
+    def __init__(self, config: uvicorn.Config, waiting: Waiting, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._waiting, self._ready = waiting, ready
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on SIGINT and SIGTERM, once: uvicorn would raise them again afterwards."""
+        before = {each: signal.signal(each, self.handle_exit) for each in _SIGNALS}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        await super().startup(sockets)  # type: ignore[arg-type]
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        self._waiting.close()
+        await super().shutdown(sockets)  # type: ignore[arg-type]
+
+
+def serve(settings: Settings, tell: Callable[[str], None]) -> None:
+    """Serve a data folder until SIGINT or SIGTERM. `tell` shows what happens."""
+    waiting = Waiting()
+    schema = None if settings.schema is None else Schema.load(settings.schema)
+    with Broker(
+        settings.folder,
+        schema,
+        limits=settings.limits,
+        found=waiting.found,
+        rebuild=settings.rebuild,
+        sinks=SinkRules.of(settings.allow_sinks),
+    ) as broker:
+        done = broker.recovered
+        tell(
+            f"{settings.folder}: {done.end:,} rows in the log, {broker.state.count():,} live "
+            f"subscriptions; {done.applied:,} changes and {done.keys:,} keys recovered"
+        )
+        if not settings.anonymous and not broker.keys.list():
+            create = f"tamis keys create {settings.folder} --name NAME --role admin"
+            tell(f"nobody can call yet; make a key: {create}")
+        config = uvicorn.Config(
+            make_app(broker, settings, waiting),
+            host=settings.host,
+            port=settings.port,
+            loop="uvloop",
+            http="httptools",
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=10,
+        )
+        server = _Server(config, waiting, lambda: tell(f"serving on {_address(server)}"))
+        server.run()
+        if broker.failure is not None:
+            raise BrokerError(f"the broker has stopped: {broker.failure}")
+    tell("stopped")
+
+
+def _address(server: uvicorn.Server) -> str:
+    """Where the server listens; port 0 asked for any free one."""
+    host, port = server.servers[0].sockets[0].getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

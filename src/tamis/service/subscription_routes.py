@@ -1,0 +1,247 @@
+"""Routes of subscriptions: subscribe, look, change, renew, cancel."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from tamis.broker.delivery.sinks import Sink
+from tamis.broker.state import StoredSubscription
+from tamis.errors import NotFoundError
+from tamis.language.dialects import NATIVE
+from tamis.store.subscription_snapshot import Id
+
+router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"])
+DAY = 86_400.0
+Ticket = Annotated[str | None, Header(alias="Tamis-Ticket")]
+RequestKey = Annotated[str | None, Header(alias="Idempotency-Key", max_length=255)]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class SinkRequest(BaseModel, extra="forbid"):
+    """A webhook."""
+
+    url: str = Field(max_length=2048)
+    body: Literal["event", "none"] | list[str] = Field(
+        "event", description="the whole event, nothing of it, or these attributes"
+    )
+
+
+class NewSubscription(BaseModel, extra="forbid"):
+    """What to subscribe to."""
+
+    condition: str
+    id: str | None = Field(None, description="for logs with text ids; elsewhere it is chosen")
+    lease: float | None = Field(DAY, gt=0, description="seconds until it ends; null: never")
+    language: str = NATIVE
+    name: str | None = Field(None, max_length=1000)
+    sink: SinkRequest | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class SubscriptionChanges(BaseModel, extra="forbid"):
+    """What to change; the rest stays."""
+
+    condition: str | None = None
+    name: str | None = Field(None, max_length=1000)
+    sink: SinkRequest | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class Renewal(BaseModel, extra="forbid"):
+    lease: float | None = Field(DAY, gt=0, description="seconds from now; null: never")
+
+
+class LeaseAnswer(BaseModel):
+    id: int | str
+    ticket: str
+    until: datetime | None
+    secret: str | None = Field(None, description="that signs the webhooks")
+
+
+class SecretAnswer(BaseModel):
+    secret: str
+
+
+class ReplayAnswer(BaseModel):
+    replayed: int
+
+
+class SubscriptionAnswer(BaseModel):
+    """A live subscription."""
+
+    id: int | str
+    condition: str
+    language: str
+    owner: str | None
+    name: str | None
+    until: datetime | None
+    sink: SinkRequest | None
+    metadata: dict[str, Any] | None
+
+
+class SubscriptionPage(BaseModel):
+    subscriptions: list[SubscriptionAnswer]
+    cursor: int | str | None = Field(description="to go on with; null: this is the last page")
+
+
+@router.post("", status_code=201)
+async def subscribe(
+    request: Request, given: NewSubscription, request_key: RequestKey = None
+) -> LeaseAnswer:
+    """Subscribe. The ticket is needed to renew, change or cancel; it is shown only here."""
+    server = request.app.state.server
+    sink = _sink(given.sink)
+    caller = server.caller(request)
+    # In a thread: the host of a sink is resolved.
+    asked = await run_in_threadpool(
+        partial(
+            server.broker.subscribe,
+            given.condition,
+            caller=caller,
+            id=given.id,
+            lease=_span(given.lease),
+            language=given.language,
+            name=given.name,
+            sink=sink,
+            metadata=given.metadata,
+            request_key=request_key,
+        )
+    )
+    lease = await asyncio.wrap_future(asked)
+    return LeaseAnswer(**lease._asdict())
+
+
+@router.get("")
+async def list_subscriptions(
+    request: Request,
+    q: str | None = None,
+    cursor: str | None = None,
+    most: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> SubscriptionPage:
+    """The caller's live subscriptions; those of all owners for an admin."""
+    server = request.app.state.server
+    caller = server.caller(request)
+    if caller.name is None and not caller.is_admin:
+        return SubscriptionPage(subscriptions=[], cursor=None)
+    owner = None if caller.is_admin else caller.name
+    after = None if cursor is None else subscription_id(server, cursor)
+    found = server.broker.state.subscriptions(owner, containing=q, after=after, most=most)
+    last = found[-1].id if len(found) == most else None
+    return SubscriptionPage(subscriptions=[_shown(each) for each in found], cursor=last)
+
+
+@router.get("/{id}")
+async def show(request: Request, id: str, ticket: Ticket = None) -> SubscriptionAnswer:
+    """A live subscription."""
+    server = request.app.state.server
+    caller = server.caller(request)
+    return _shown(
+        server.broker.subscription(subscription_id(server, id), ticket=ticket, caller=caller)
+    )
+
+
+@router.patch("/{id}")
+async def update(
+    request: Request, id: str, given: SubscriptionChanges, ticket: Ticket = None
+) -> SubscriptionAnswer:
+    """Change a live subscription. It keeps its id, its lease and its ticket."""
+    server = request.app.state.server
+    asked = await run_in_threadpool(
+        partial(
+            server.broker.update,
+            subscription_id(server, id),
+            ticket=ticket,
+            caller=server.caller(request),
+            condition=given.condition,
+            name=given.name,
+            sink=_sink(given.sink),
+            metadata=given.metadata,
+        )
+    )
+    return _shown(await asyncio.wrap_future(asked))
+
+
+@router.post("/{id}/renew")
+async def renew(
+    request: Request, id: str, given: Renewal, ticket: Ticket = None
+) -> SubscriptionAnswer:
+    """Let the lease end so many seconds from now."""
+    server = request.app.state.server
+    renewed = await asyncio.wrap_future(
+        server.broker.renew(
+            subscription_id(server, id),
+            _span(given.lease),
+            ticket=ticket,
+            caller=server.caller(request),
+        )
+    )
+    return _shown(renewed)
+
+
+@router.delete("/{id}", status_code=204)
+async def cancel(request: Request, id: str, ticket: Ticket = None) -> None:
+    """End a live subscription."""
+    server = request.app.state.server
+    await asyncio.wrap_future(
+        server.broker.cancel(
+            subscription_id(server, id), ticket=ticket, caller=server.caller(request)
+        )
+    )
+
+
+@router.post("/{id}/sink/rotate")
+def rotate(request: Request, id: str, ticket: Ticket = None) -> SecretAnswer:
+    """A new secret for the webhooks; for a day, messages are signed with both."""
+    server = request.app.state.server
+    place = subscription_id(server, id)
+    live = server.broker.subscription(place, ticket=ticket, caller=server.caller(request))
+    return SecretAnswer(secret=server.broker.webhooks.rotate(live))
+
+
+@router.post("/{id}/sink/replay")
+def replay(request: Request, id: str, ticket: Ticket = None) -> ReplayAnswer:
+    """Try all dead letters of the subscription again."""
+    server = request.app.state.server
+    place = subscription_id(server, id)
+    server.broker.subscription(place, ticket=ticket, caller=server.caller(request))
+    return ReplayAnswer(replayed=server.broker.webhooks.replay(place))
+
+
+def _sink(given: SinkRequest | None) -> Sink | None:
+    return None if given is None else Sink.of(given.model_dump())
+
+
+def _span(seconds: float | None) -> timedelta | None:
+    # Longer than the broker allows, so that its message says what is allowed.
+    return None if seconds is None else timedelta(seconds=min(seconds, 1e9))
+
+
+def subscription_id(server: Any, written: str) -> Id:
+    """An id as the log has it; one of the wrong form is not there."""
+    if server.broker.log.ids == "text":
+        return written
+    if not written.isdecimal() or len(written) > 18:
+        raise NotFoundError(f"there is no live subscription {written!r} with this ticket")
+    return int(written)
+
+
+def _shown(found: StoredSubscription) -> SubscriptionAnswer:
+    return SubscriptionAnswer(
+        id=found.id,
+        condition=found.condition,
+        language=found.language or NATIVE,
+        owner=found.owner,
+        name=found.name,
+        until=None if found.until is None else _EPOCH + timedelta(microseconds=found.until),
+        sink=None if found.sink is None else SinkRequest(**json.loads(found.sink)),
+        metadata=None if found.metadata is None else json.loads(found.metadata),
+    )

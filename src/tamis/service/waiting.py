@@ -1,0 +1,48 @@
+"""Readers that wait for notifications, without a thread each."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from tamis.broker.matching.notification_files import NotificationPairs
+
+
+class Waiting:
+    """Wakes the coroutines that wait when notifications were found.
+
+    The matching thread calls `found`. It wakes the loop at most once until the loop has run.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._event = asyncio.Event()
+        self._pending = False
+        self.closing = False
+
+    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wake coroutines of this loop from now on."""
+        self._loop = loop
+
+    def found(self, pairs: NotificationPairs) -> None:
+        """Something was matched. Called in another thread."""
+        if self._loop is not None and not self._pending and len(pairs.numbers):
+            self._pending = True
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._wake)
+
+    def close(self) -> None:
+        """End all waits: the server stops."""
+        self.closing = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._pending = False
+        self._event.set()
+        self._event = asyncio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for the next wake, at most so long."""
+        if not self.closing:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._event.wait(), seconds)
