@@ -129,11 +129,12 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
             for each, many in inner.ignored.items():
                 ignored[f"{name}.{each}"] = many
             continue
-        read = _read(encoder, at, array)
+        wanted = every_text or encoder.patterned[at] > 0
+        read = _read(encoder, at, array, wanted)
         certain[at] = read.bad
         if len(read.column.codes):
             columns[at] = read.column
-            if read.texts is not None and (every_text or encoder.patterned[at] > 0):
+            if read.texts is not None and wanted:
                 texts[at] = read.texts
     for view, members in list(_views(encoder, columns, size)):
         if view is None:
@@ -216,7 +217,7 @@ def one_chunk(chunked: pa.ChunkedArray) -> pa.Array:
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
-def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
+def _read(encoder: Encoder, at: int, array: pa.Array, texts_wanted: bool) -> _ReadColumn:
     rows: Rows | None = None
     unread = opaque = isinstance(encoder.codecs[at].domain, Opaque)
     if opaque:  # a list may be several values
@@ -240,7 +241,7 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
         rows = bound if rows is None else rows[bound]
         # Arrow cannot filter every type; of opaque values only the count matters.
         array = array.slice(0, len(bound)) if unread else array.drop_null()
-    codes, wrong, texts = column_codes(encoder, at, array)
+    codes, wrong, texts = column_codes(encoder, at, array, texts=texts_wanted)
     bad = np.zeros(0, np.int64) if wrong is None else np.flatnonzero(wrong)
     if rows is not None:
         bad = rows[bad]

@@ -23,23 +23,31 @@ from tamis.encode.codes import (
     TextCodec,
     TimestampCodec,
 )
-from tamis.encode.dynamic_codes import DynamicCodec, key_of
+from tamis.encode.dynamic_codes import DynamicCodec, key_of, number_of_key
 from tamis.encode.encoder import Encoder
+from tamis.encode.labels import Labels
 from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError
 
 Wrong = Bools | None
 RawTexts = tuple[list[str], Int64s] | None
 _INFINITY_BITS = 0x7FF0000000000000
+_EXACT = 2.0**53
 
 
-def column_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wrong, RawTexts]:
-    """Encode a column with the codec of the attribute at position `at`."""
+def column_codes(
+    encoder: Encoder, at: int, array: pa.Array, *, texts: bool = True
+) -> tuple[Int64s, Wrong, RawTexts]:
+    """Encode a column with the codec of the attribute at position `at`.
+
+    Without `texts`, those of a dynamic attribute may be left out.
+    """
     codec = encoder.codecs[at]
     if isinstance(codec, OpaqueCodec):
         return np.zeros(len(array), np.int64), None, None
     if isinstance(codec, DynamicCodec):
-        return _dynamic_codes(encoder, at, array)
+        codes = None if texts else _number_codes(encoder.labels[at], array)
+        return _dynamic_codes(encoder, at, array) if codes is None else (codes, None, None)
     if isinstance(codec, TextCodec):
         return _text_codes(encoder, at, array)
     if isinstance(codec, NameCodec) or is_text(array.type):  # names, and timestamps in text
@@ -210,6 +218,23 @@ def _dynamic_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, 
             keys.append("")
     codes = np.array(encoder.labels[at].codes(keys), np.int64)
     return codes[index], wrong[index] if wrong.any() else None, (keys, index)
+
+
+def _number_codes(labels: Labels, array: pa.Array) -> Int64s | None:
+    """The codes of dynamic numbers, all at once; None if they have to be read one by one."""
+    values = numbers(array)
+    if values is None or 4 * len(values) < len(labels):  # looking up a few is cheaper
+        return None
+    reals = values.astype(np.float64)
+    if not (np.abs(reals) < (_EXACT if values.dtype.kind in "iu" else np.inf)).all():
+        return None
+    images, _ = decimal_codes(reals)
+    first, keys = labels.between("2", "3")
+    known, rest = np.array([number_of_key(key) for key in keys], np.int64).reshape(-1, 2).T
+    at = np.searchsorted(known, images)
+    inside = np.minimum(at, len(known) - 1)
+    exact = (at < len(known)) & (known[inside] == images) & (rest[inside] == 0) if keys else at < 0
+    return labels.codes_at(first + at, exact)
 
 
 def _one_by_one(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:

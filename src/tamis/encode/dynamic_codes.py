@@ -53,6 +53,11 @@ def key_of(value: Any) -> str:
     return "4"
 
 
+def number_of_key(key: str) -> tuple[int, int]:
+    """The code of the double, and the rest, in the key of a number."""
+    return int(key[1:17], 16) - _OFFSET, int(key[17:], 16)
+
+
 def _kind(kind: str) -> Interval:
     """The interval of the keys of one kind."""
     tag = _TAGS[kind]

@@ -19,7 +19,7 @@ import numpy as np
 
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, TextCut
 from tamis.errors import SavedIndexError
-from tamis.files.arrays import Int64s
+from tamis.files.arrays import Bools, Int64s
 from tamis.files.saved_checks import MOST, require, within
 
 _SPACE = 1 << 61  # labels are within ±_SPACE, so their neighbours stay in the int64 range
@@ -132,6 +132,17 @@ class Labels:
         """The codes of the texts of an event."""
         known = self._known
         return [known[text] if text in known else self._between(text) for text in texts]
+
+    def between(self, low: str, high: str) -> tuple[int, list[str]]:
+        """The constants above `low` and below `high`, and the place of the first."""
+        first = bisect_right(self._texts, low)
+        return first, self._texts[first : bisect_left(self._texts, high)]
+
+    def codes_at(self, places: Int64s, exact: Bools) -> Int64s:
+        """The codes of the constants at these places, or, if not exact, of texts below them."""
+        labels = np.array([*self._labels, 0], np.int64)
+        below = np.where(places > 0, labels[places - 1] + 1, labels[0] - bool(self._labels))
+        return np.where(exact, labels[places], below)
 
     def lower_text(self, code: int) -> str:
         """The constant with this `lower` code: its label is the code or one below it."""

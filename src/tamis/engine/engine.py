@@ -33,7 +33,7 @@ from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import Plans, match_bits
 from tamis.match.plan import LINES, Plan
 from tamis.match.registry import create
-from tamis.model.condition import Condition
+from tamis.model.condition import Call, Condition, leaves
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain
 from tamis.model.schema import Schema
@@ -107,6 +107,8 @@ class Engine:
             raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
         with self._lock.mutex:
             self._ready()
+            if schema.is_open:  # it need not have what conditions here mention
+                schema = self.schema.mentioning(schema.attributes)
             schema.check_extends(self.schema)
             self.torn = True
             self.encoder.extend(schema)
@@ -281,7 +283,10 @@ class Engine:
             rows = iter(events)
         except TypeError as why:  # for example an array of NumPy without dimensions
             raise EventError(f"expected a list of events or an Arrow table: {why}") from None
-        return self.encoder.events([self._checked(row, given) for row, given in enumerate(rows)])
+        stamp = self.encoder.stamp  # before: a condition of another thread may bring attributes
+        batch = self.encoder.events([self._checked(row, given) for row, given in enumerate(rows)])
+        batch.stamp = stamp
+        return batch
 
     def _checked(self, row: int, given: Any) -> Event:
         try:
@@ -297,7 +302,8 @@ class Engine:
             condition = parsed(self.slot_table.source(id), self.schema)
             if condition is None:
                 return Explanation(True, (Branch(True, (), ()),))
-            evaluators = self.calls.evaluators(self.slot_table.slots(id).tolist())
+            names = {leaf.operator for leaf in leaves(condition) if isinstance(leaf, Call)}
+            evaluators = self.calls.evaluators(self.slot_table.slots(id).tolist(), names)
             with self._lock.in_operators:
                 return explain(condition, checked, self.schema, evaluators, fits)
 

@@ -20,23 +20,29 @@ from tamis.model.condition import (
 )
 from tamis.model.domain import Domain, RefusalError, show
 from tamis.model.printer import expression_text
+from tamis.model.schema import Schema
 
 _NUMBERS = ("integer", "decimal")
 DYNAMIC = "dynamic"
 
 
 def check_comparison(
-    comparison: Comparison, attributes: Mapping[str, Domain], text: str | None
+    comparison: Comparison, schema: Schema, attributes: Mapping[str, Domain], text: str | None
 ) -> None:
     """Refuse unknown attributes, values of two kinds, and comparators that a kind lacks."""
-    _ComparisonCheck(comparison, attributes, text).check()
+    _ComparisonCheck(comparison, schema, attributes, text).check()
 
 
 class _ComparisonCheck:
     def __init__(
-        self, comparison: Comparison, attributes: Mapping[str, Domain], text: str | None
+        self,
+        comparison: Comparison,
+        schema: Schema,
+        attributes: Mapping[str, Domain],
+        text: str | None,
     ) -> None:
         self.comparison, self.attributes, self.text = comparison, attributes, text
+        self.words = {} if schema.is_open else attributes  # that are in doubt
 
     def check(self) -> None:
         comparison = self.comparison
@@ -117,7 +123,7 @@ class _ComparisonCheck:
         return domain
 
     def _constant(self, value: Constant) -> str:
-        if isinstance(value, Word) and value in self.attributes:
+        if isinstance(value, Word) and value in self.words:
             raise ConditionError(
                 f"{str(value)!r} is an attribute",
                 span=spans.operand(self.text, self.comparison, value),

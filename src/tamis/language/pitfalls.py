@@ -79,7 +79,8 @@ def _refuse_null(
 
 def _single_text(predicate: Predicate, schema: Schema) -> bool:
     name = predicate.attribute
-    if name == EVENT_TYPE or schema.attributes[name].kind != "text":
+    texts = ("text", "dynamic") if isinstance(predicate.value, str) else ("text",)
+    if name == EVENT_TYPE or schema.is_open or schema.attributes[name].kind not in texts:
         return False
     uses = [view[name] for view in schema.event_types.values() if name in view]
     return not any(use.multiple for use in uses)

@@ -14,7 +14,7 @@ from typing import NamedTuple, NoReturn
 from tamis.errors import ConditionError, LimitError, Span, nearest
 from tamis.language import spans
 from tamis.language.comparison_check import check_comparison
-from tamis.language.constants import check_constant, kind_of_constant, kind_text
+from tamis.language.constants import check_constant, kind_of_constant, kind_text, value_hint
 from tamis.language.dynamic_check import check_dynamic
 from tamis.language.element_check import refuse_mixed, structs_of
 from tamis.language.limits import LIST_LIMIT
@@ -93,13 +93,17 @@ class _TypeCheck(NamedTuple):
     stored: bool
     stem: str = ""  # of names in the text, such as `item.`
 
+    def _is_attribute(self, word: Constant) -> bool:
+        """Whether a bare word names an attribute; in an open schema it is just a word."""
+        return isinstance(word, Word) and word in self.attributes and not self.schema.is_open
+
     def check(self, condition: Condition) -> None:
         has_variables = False
         for leaf in leaves(condition):
             if isinstance(leaf, Predicate):
                 self._predicate(leaf)
             elif isinstance(leaf, Comparison):
-                check_comparison(leaf, self.attributes, self.text)
+                check_comparison(leaf, self.schema, self.attributes, self.text)
             elif isinstance(leaf, Some):
                 self._some(leaf)
             elif self.stem:
@@ -176,7 +180,7 @@ class _TypeCheck(NamedTuple):
                 raise ConditionError(
                     f"{self.stem + predicate.attribute!r} is {domain.kind}: {why}",
                     span=spans.part_of_predicate(self.text, predicate, 2 + position),
-                    hint=self._value_hint(domain, item),
+                    hint=value_hint(domain, item),
                 ) from None
         if comparator == "like" and (len(str(value)) - len(str(value).rstrip("\\"))) % 2 == 1:
             raise ConditionError(
@@ -191,13 +195,6 @@ class _TypeCheck(NamedTuple):
             return False
         start, end = predicate.span
         return self.text[start:end].strip("`") == self.stem + predicate.attribute
-
-    def _value_hint(self, domain: Domain, item: object) -> str | None:
-        if domain.kind == "text" and not isinstance(item, str):
-            return "put text in quotes"
-        if domain.kind == "boolean" and isinstance(item, str):
-            return "write true or false, without quotes"
-        return None
 
     # -- calls and constraints ---------------------------------------------------------------------
 
@@ -252,7 +249,7 @@ class _TypeCheck(NamedTuple):
                 )
             return
         hint = None
-        if isinstance(given, Word) and given in self.attributes and not self.stored:
+        if self._is_attribute(given) and not self.stored:
             raise ConditionError(
                 f"{str(given)!r} is an attribute",
                 span=span,
@@ -301,7 +298,7 @@ class _TypeCheck(NamedTuple):
             raise ConditionError("the constraint compares constants only", span=constraint.span)
 
     def _operand(self, given: Constant, constraint: ValueConstraint) -> None:
-        if isinstance(given, Word) and given in self.attributes:
+        if self._is_attribute(given):
             raise ConditionError(
                 f"{str(given)!r} is an attribute and cannot be compared with variables",
                 span=spans.operand(self.text, constraint, given),

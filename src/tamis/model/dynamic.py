@@ -35,10 +35,13 @@ class Dynamic(Domain):
     comparators = (*MEMBERSHIP, *ORDER, *TEXT)
 
     def value(self, given: object) -> Any:
-        if given is None or isinstance(given, bool | Mapping):
-            return given
+        kind = type(given)
+        if kind is float or kind is int:  # nearly all values are these or text
+            return finite_number(given, "a number") + 0  # -0.0 + 0 is 0.0
         if isinstance(given, str):
             return _TEXT.value(given)
+        if given is None or isinstance(given, bool | Mapping):
+            return given
         if isinstance(given, datetime):
             moment = given if given.tzinfo else given.replace(tzinfo=UTC)
             return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
@@ -48,8 +51,7 @@ class Dynamic(Domain):
             return bool(given)
         if not isinstance(given, int | float) and not _is_number(given):
             return given  # an object
-        number = finite_number(given, "a number")
-        return number + 0.0 if isinstance(number, float) else number  # -0.0 is 0.0
+        return finite_number(given, "a number") + 0
 
     def constant(self, given: object) -> Any:
         """A number, text or boolean: `is null` asks for null, and nothing for an object."""

@@ -129,7 +129,10 @@ def _events(given: Any) -> Iterator[Any]:
     if hasattr(given, "__arrow_c_stream__"):
         import pyarrow as pa
 
-        yield from pa.table(given).to_pylist()
+        try:
+            yield from pa.table(given).to_pylist()
+        except (pa.ArrowException, TypeError, ValueError) as why:
+            raise EventError(f"the table cannot be read ({why}); give its rows as dicts") from None
         return
     if isinstance(given, (str, bytes)):
         given = given.splitlines()

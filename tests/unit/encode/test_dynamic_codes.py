@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tamis.encode.columns import column_codes
 from tamis.encode.dynamic_codes import key_of
+from tamis.encode.encoder import Encoder
 from tamis.model.dynamic import Dynamic, kind_of_value
+from tamis.model.schema import Schema
 
 integers = st.one_of(
     st.integers(-(2**63), 2**63 - 1),
@@ -56,3 +61,24 @@ def test_kinds_have_keys_of_their_own(one: Any, other: Any) -> None:
 @given(scalars)
 def test_every_value_is_below_an_object(value: Any) -> None:
     assert key_of(value) < key_of({"a": 1}) == key_of([])
+
+
+@given(
+    st.lists(scalars, max_size=8),
+    st.one_of(
+        st.lists(st.integers(-(2**53), 2**53), min_size=4).map(pa.array),
+        st.lists(st.floats(allow_nan=False), min_size=4).map(pa.array),
+    ),
+)
+@example([2**53 + 1, 2**53, "a"], pa.array([2.0**53, 2.0**53 + 2, 5.0, -0.0]))
+@example([], pa.array([1, 2, 3, 4]))
+def test_a_column_of_numbers_has_the_codes_of_its_values(
+    constants: list[Any], column: pa.Array
+) -> None:
+    encoder = Encoder(Schema.open())
+    encoder.labels[0].add({key_of(each): 1 for each in constants})
+    right, wrong, _ = column_codes(encoder, 0, column)
+    found, also_wrong, _ = column_codes(encoder, 0, column, texts=False)
+    good = np.ones(len(column), np.bool_) if wrong is None else ~wrong
+    assert found[good].tolist() == right[good].tolist()
+    assert (wrong is None) == (also_wrong is None)

@@ -52,6 +52,17 @@ def test_an_engine_moves_to_the_schema_of_its_events() -> None:
         engine.match({"pr": {"n": "five"}})
 
 
+def test_an_engine_moves_back_to_the_open_schema_without_old_attributes() -> None:
+    engine = Engine(Schema.from_dict({"attributes": {"a": "integer", "b": "text"}}))
+    engine.subscribe("a > 1", id=1)
+    engine.declare(Schema.open())
+    assert list(engine.schema.attributes) == ["event_type", "a"]
+    engine.subscribe("a = x and c exists", id=2)
+    assert engine.match({"a": 2.5}) == [1]
+    assert engine.match({"a": "x", "c": None}) == [2]
+    engine.check()
+
+
 def test_subscriptions_that_do_not_fit_are_named_and_nothing_changes() -> None:
     engine = made()
     right = [sorted(map(str, ids)) for ids in engine.match_batch(EVENTS)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,19 @@ def test_attributes_come_when_a_condition_mentions_them() -> None:
     assert engine.report().ignored == {}
 
 
+def test_a_batch_misses_no_attribute_that_comes_while_it_is_encoded() -> None:
+    engine = Engine()
+
+    def events() -> Iterator[dict[str, Any]]:
+        yield {"a": 1}
+        engine.subscribe("a = 1", id="first")
+        yield {"a": 1}
+
+    batch = engine.encode(events())
+    with pytest.raises(EventError, match="out of date"):
+        engine.match_batch(batch)
+
+
 def test_a_refused_condition_leaves_the_engine_usable() -> None:
     engine = Engine()
     engine.subscribe("a = 1", id=1)
@@ -96,6 +110,7 @@ def test_a_word_that_someone_mentions_elsewhere_stays_a_word() -> None:
     engine = Engine()
     engine.subscribe("open exists", id=1)
     engine.subscribe("state = open", id=2)
+    engine.subscribe("@state + @open > 3 or @open < open", id=3)
     assert engine.match({"state": "open"}) == [2]
 
 
@@ -225,3 +240,14 @@ def test_the_document_of_an_open_schema() -> None:
     ):
         with pytest.raises(SchemaError, match="open schema"):
             Schema.from_dict(wrong)
+
+
+def test_an_open_schema_is_extended_by_any_other_open_one() -> None:
+    engine = Engine()
+    engine.subscribe("a = 1", id=1)
+    engine.extend(Schema.open())
+    engine.extend(Schema.open().mentioning(["b"]))
+    assert list(engine.schema.attributes) == ["event_type", "a", "b"]
+    assert engine.match({"a": 1}) == [1]
+    with pytest.raises(SchemaError):
+        engine.extend(Schema.from_dict({"attributes": {"a": "integer"}}))

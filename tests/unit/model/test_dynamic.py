@@ -118,6 +118,7 @@ def test_attributes_compare_by_the_kinds_of_their_values(
         ("x = null", "write x is null"),
         ("x != null", "write x is not null"),
         ("x in (1, null)", "'null' is a word here"),
+        ('y contains "oak"', "'y' has one value"),
         ("x = @at", "timestamp is not compared with a dynamic attribute"),
         ("x = 9223372036854775808", "outside the 64-bit integers"),
     ],

@@ -90,6 +90,11 @@ def test_lines_of_json_tables_and_frames() -> None:
     )
     found = Schema.infer(frame).to_dict()["attributes"]
     assert found == {"at": "timestamp", "n": "integer"}
+    mixed = pytest.importorskip("pandas").DataFrame({"m": [1, "one"]})
+    with pytest.raises(EventError, match="give its rows as dicts"):
+        Schema.infer(mixed)
+    rows = mixed.to_dict("records")
+    assert Schema.infer(rows).to_dict()["attributes"] == {"m": "dynamic"}
 
 
 def test_event_types_are_those_of_the_sample() -> None:

@@ -160,21 +160,22 @@ class CallFilter:
         """The calls of operators: how many, how long, and what failed."""
         return replace(self.runner.report(), given_up=self.given_up)
 
-    def evaluators(self, slots: Iterable[int]) -> dict[str, tuple[Signature, Evaluator]]:
+    def evaluators(
+        self, slots: Iterable[int], names: Iterable[str]
+    ) -> dict[str, tuple[Signature, Evaluator]]:
         """The operators of these slots by name, for an explanation. Others may have the names now.
 
+        A clause that can never hold has no slot; its operators are those that have the `names` now.
         They are called through the same runner.
         """
 
         def evaluate(operator: Operator, reads: Reads, arguments: Reads) -> Rows | Fault:
             return self.runner.call(operator, [reads], arguments)[0]
 
-        return {
-            each.name: (each.signature, partial(evaluate, each))
-            for slot in slots
-            if slot in self._entries
-            for each in self._entries[slot].operators
-        }
+        entries = (self._entries[slot] for slot in slots if slot in self._entries)
+        found = {name: self.operators[name] for name in names if name in self.operators}
+        found |= {each.name: each for entry in entries for each in entry.operators}
+        return {name: (each.signature, partial(evaluate, each)) for name, each in found.items()}
 
     def texts(self) -> dict[int, str]:
         """The calls of each slot, in the native language."""

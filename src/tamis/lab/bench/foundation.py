@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -97,6 +98,10 @@ def arrow(setting: BenchSetting) -> Iterator[Figure]:
     yield timed("Arrow events of 10 decimals to an EventBatch", engine.encode, -1.0)
     yield timed("  and arranged event by event", lambda table: engine.encode(table).pairs, -1.0)
     yield timed("  all positive: Arrow's memory is shared", engine.encode, 0.0)
+    engine = Engine()
+    engine.subscribe_table(workload.make("dexin", 10, seed=setting.seed).subscriptions)
+    dynamic = timed("  without a schema: dynamic attributes", engine.encode, -1.0)
+    yield replace(dynamic, goal=None)
 
 
 def dicts(setting: BenchSetting) -> Iterator[Figure]:
@@ -109,6 +114,12 @@ def dicts(setting: BenchSetting) -> Iterator[Figure]:
     )
     what = "events of 10 decimals as dicts to an EventBatch"
     yield Figure.rate("dicts", what, sample, len(events))
+    without = Engine()
+    without.subscribe_table(made.subscriptions)  # all ten attributes are mentioned
+    sample = repeated(
+        lambda: without.encode(events), repeats=setting.repeats, budget=2 * setting.seconds
+    )
+    yield Figure.rate("dicts", "  without a schema: dynamic attributes", sample, len(events))
 
 
 def import_time(setting: BenchSetting) -> Iterator[Figure]:

@@ -69,3 +69,11 @@ def test_they_agree_wherever_the_limit_is(most: int, monkeypatch: pytest.MonkeyP
             assert found.holds == (id in matched)
             given_up += not found and any(branch.given_up for branch in found.branches)
         assert given_up or most > 10 or price < 10
+
+
+def test_a_branch_that_can_never_hold_is_explained_too() -> None:
+    engine = _engine()
+    engine.subscribe("price < 1 and price > 3 and f(?n) or price = 2", id="odd")
+    found = engine.explain("odd", {"price": 2})
+    assert found
+    assert [branch.holds for branch in found.branches] == [False, True]
