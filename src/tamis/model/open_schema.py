@@ -14,7 +14,8 @@ from tamis.model.condition import (
     attributes_of,
     leaves,
 )
-from tamis.model.elements.structs import Structs, list_name, open_structs
+from tamis.model.elements.structs import NESTING, Structs, list_name, open_structs
+from tamis.model.open_event import LIST
 from tamis.model.operator import Signature
 from tamis.model.schema import Schema
 
@@ -26,25 +27,31 @@ def schema_for(
     if not schema.is_open:
         return schema
     try:
-        names = _mentioned(condition, {} if operators is None else operators)
-        schema = schema.mentioning(names)
-        for leaf in leaves(condition):
-            if isinstance(leaf, Some) and isinstance(leaf.attribute, str):
-                schema = _with_list(schema, leaf)
-        return schema
+        return _wider(schema, condition, {} if operators is None else operators, 0)
     except SchemaError as why:  # a name that no event can have
         raise ConditionError(str(why)) from None
 
 
-def _with_list(schema: Schema, some: Some) -> Schema:
-    """The schema with the list of structs, and the attributes of elements, that are mentioned."""
-    name = list_name(some.attribute, schema)
-    known = schema.attributes.get(name)
-    before = known.element if isinstance(known, Structs) else Schema.open()
-    element = schema_for(before, some.condition)
-    if known is not None and element is before:
-        return schema
-    return schema.mentioning((), **{name: open_structs(element)})
+def _wider(
+    schema: Schema, condition: Condition, operators: Mapping[str, Signature], depth: int
+) -> Schema:
+    """The schema of events, or of elements at some depth, with all that is mentioned."""
+    names = list(_mentioned(condition, operators))
+    for name in names:
+        if name.endswith(LIST):
+            raise SchemaError(f"{name!r}: in an open schema no name ends in {LIST}")
+    schema = schema.mentioning(names)
+    for leaf in leaves(condition):
+        if isinstance(leaf, Some) and isinstance(leaf.attribute, str):
+            if depth == NESTING:
+                raise SchemaError(f"lists are nested deeper than {NESTING} levels")
+            name = list_name(leaf.attribute, schema)
+            known = schema.attributes.get(name)
+            before = known.element if isinstance(known, Structs) else Schema.open()
+            element = _wider(before, leaf.condition, {}, depth + 1)
+            if known is None or element is not before:
+                schema = schema.mentioning((), **{name: open_structs(element)})
+    return schema
 
 
 def _mentioned(condition: Condition, operators: Mapping[str, Signature]) -> Iterator[str]:

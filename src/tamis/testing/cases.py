@@ -31,6 +31,8 @@ from tamis.model.condition import (
 from tamis.model.domain import Domain, RefusalError
 from tamis.model.dynamic import Dynamic, kind_of_value
 from tamis.model.elements.structs import ELEMENT, Structs
+from tamis.model.open_event import LIST
+from tamis.model.open_schema import schema_for
 from tamis.model.schema import EVENT_TYPE, Schema
 
 T = TypeVar("T")
@@ -200,7 +202,7 @@ def _in_domain(domain: Domain, value: Any) -> bool:
 
 def predicate(chooser: Chooser, schema: Schema = SCHEMA) -> Predicate:
     """A predicate that type-checks. It may be one that never holds."""
-    names = list(schema.attributes)
+    names = [name for name in schema.attributes if not (schema.is_open and name in schema.lists)]
     if ELEMENT in schema.event_types:
         names.remove(EVENT_TYPE)  # elements have none
     name = chooser.pick(names)
@@ -271,7 +273,7 @@ def some(chooser: Chooser, depth: int, schema: Schema = SCHEMA) -> Some:
     domain = schema.attributes[name]
     assert isinstance(domain, Structs)
     inner = condition(chooser, chooser.pick((1, 1, 2, 2, min(depth + 1, _DEPTH))), domain.element)
-    return Some("each", name, inner)
+    return Some("each", name.removesuffix(LIST) if schema.is_open else name, inner)
 
 
 _COMPARED = ("price", "best")
@@ -329,8 +331,12 @@ def elements(chooser: Chooser, domain: Structs) -> Any:
     return found[0] if len(found) == 1 and chooser.number(0, 1) else found
 
 
-OPEN = Schema.open().mentioning(["a", "a.b", "a.b.c", "tags", "x.y", "event_type"])
-"""An open schema, with the attributes that conditions mention."""
+_MENTIONED = ("b", "c", "c.y", "event_type")
+OPEN = schema_for(
+    Schema.open().mentioning(["a", "a.b", "a.b.c", "tags", "x.y", "event_type"]),
+    Some("each", "a", And(tuple(Predicate(name, "exists") for name in _MENTIONED))),
+)
+"""An open schema, with the attributes that conditions mention, and a list of structs."""
 
 
 def open_event(chooser: Chooser) -> dict[str, Any]:

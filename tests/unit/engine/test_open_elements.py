@@ -12,7 +12,7 @@ import pytest
 
 from tamis import Engine, Schema
 from tamis.encode.encoder import Encoder
-from tamis.errors import SchemaError
+from tamis.errors import ConditionError, SchemaError
 from tamis.language import parse
 from tamis.match.base import Matches
 from tamis.model.semantics import satisfies
@@ -117,6 +117,21 @@ def test_a_declared_schema_takes_the_conditions_over() -> None:
     with pytest.raises(SchemaError, match="'labels' is text, not a list of structs"):
         engine.declare(Schema.from_dict({"attributes": {"labels": "text"}}))
     assert engine.match({"labels": [{"name": "bug"}]}) == ["bug"]
+
+
+def test_limits_of_open_lists() -> None:
+    engine = Engine()
+    deep = "some a in b (" + "some a in a.b (" * 8 + "a.c = 1" + ")" * 9
+    with pytest.raises(ConditionError, match="nested deeper than 8 levels"):
+        engine.subscribe(deep)
+    with pytest.raises(ConditionError, match=r"no name ends in \[\]"):
+        engine.subscribe("`labels[]` = 1")
+    engine.subscribe(deep.replace("some a in a.b (", "", 1)[:-1], id=1)
+    event: Any = {"c": 1}
+    for _ in range(8):
+        event = {"b": [{}, event]}
+    assert engine.match(event) == [1]
+    engine.check()
 
 
 def test_the_schema_is_written_and_read() -> None:
