@@ -16,7 +16,7 @@ from tamis import Engine
 from tamis.errors import StoreError
 from tamis.model.schema import Schema
 from tamis.store import Log, SubscriptionSnapshot, Versions, cancel, subscribe
-from tamis.store.upgrade import upgrade
+from tamis.store.earlier.upgrade import upgrade
 from tamis.store.verification import verify
 
 DATA = Path(__file__).parent.parent / "data" / "earlier"

@@ -164,7 +164,7 @@ class Doors:
         world = self._world
         numbers = world.log.publish(self._any_events(draw))
         share = (numbers.start, numbers.stop)
-        source = LogEvents(str(world.log.folder), json.dumps(DOCUMENT), (share,))
+        source = LogEvents(str(world.log.folder), (share,))
         seen = 0
         for events, _ in match_with(world.engine, source.chunks(0), BatchPace()):
             seen += len(events.valid) + len(events.raw_texts())

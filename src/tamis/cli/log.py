@@ -24,7 +24,7 @@ _log = click.argument("folder", metavar="LOG", type=click.Path(path_type=Path))
 
 @click.group()
 def log() -> None:
-    """Look after a log: verify, repair, trim or upgrade it."""
+    """Look after a log: verify, repair, trim or upgrade it, or extend its schema."""
 
 
 @log.command()
@@ -95,13 +95,41 @@ def trim(folder: Path, before: int) -> None:
 
 @log.command()
 @_log
+@click.argument("schema", type=click.Path(path_type=Path))
+def extend(folder: Path, schema: Path) -> None:
+    """Extend the schema of a log: SCHEMA is a YAML or JSON file with the whole new schema.
+
+    It applies to what is appended from now on. Running streams follow it. A schema only grows: by
+    domains, attributes, event types, optional attributes of event types, and values of domains. Any
+    other change is refused. `tamis log schema` prints the present one.
+    """
+    from tamis.model.schema import Schema
+    from tamis.store.log import Log
+
+    opened = Log.open(folder)
+    number = opened.extend(Schema.load(schema))
+    version = opened.schema_at().version
+    stdout_console().print(Text(f"Version {version} of the schema applies after {number:,}."))
+
+
+@log.command()
+@_log
+def schema(folder: Path) -> None:
+    """Print the schema of a log, as YAML: what it has now, to edit and to extend."""
+    from tamis.store.log import Log
+
+    click.echo(Log.open(folder).schema_at().to_yaml(), nl=False)
+
+
+@log.command()
+@_log
 def upgrade(folder: Path) -> None:
     """Rewrite a log of an earlier format in the current one, while nobody appends to it.
 
     Sequence numbers stay, so streams go on where they were. If this is interrupted, run it again.
     """
+    from tamis.store.earlier.upgrade import upgrade as upgrade_log
     from tamis.store.log import Log
-    from tamis.store.upgrade import upgrade as upgrade_log
 
     console = stdout_console()
     before = Log.open(folder).format

@@ -41,8 +41,15 @@ class Constraint(NamedTuple):
     patterns: tuple[PatternTest, ...] = ()
 
 
+Folded = dict[tuple[int, ...], list[Constraint]]
+"""Constraints by the identities of their literals, which the clauses of a condition share."""
+
+
 def fold(
-    clause: Clause, codecs: list[Codec], positions: Mapping[str, int]
+    clause: Clause,
+    codecs: list[Codec],
+    positions: Mapping[str, int],
+    known: Folded | None = None,
 ) -> tuple[Constraint, ...]:
     """The constraints of a clause, sorted by attribute; a `NeverTrueError` for a contradiction."""
     groups: dict[int, list[Literal]] = {}
@@ -50,15 +57,22 @@ def fold(
     for literal in clause:
         attribute = positions[literal.predicate.attribute]
         groups.setdefault(attribute, []).append(literal)
-        if literal.predicate.comparator in _SPECIAL:
+        if literal.predicate.comparator in SPECIAL_COMPARATORS:
             special.add(attribute)
     found: list[Constraint] = []
     for attribute in sorted(groups):
         literals, codec = groups[attribute], codecs[attribute]
-        if attribute in special:
-            found.extend(_fold_special(attribute, literals, codec))
-        else:
-            found.append(_fold_intervals(attribute, literals, codec))
+        key = () if known is None else tuple(map(id, literals))
+        made = None if known is None else known.get(key)
+        if made is None:
+            made = (
+                _fold_special(attribute, literals, codec)
+                if attribute in special
+                else [_fold_intervals(attribute, literals, codec)]
+            )
+            if known is not None:
+                known[key] = made
+        found.extend(made)
     return tuple(found)
 
 
@@ -126,7 +140,7 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
     return found
 
 
-_SPECIAL = frozenset((*STATES, "contains", "excludes", "ends with", "like"))
+SPECIAL_COMPARATORS = frozenset((*STATES, "contains", "excludes", "ends with", "like"))
 
 
 def _narrow(literal: Literal, codec: Codec) -> tuple[Intervals, PatternTest | None]:

@@ -30,8 +30,8 @@ class EncodedEvents(NamedTuple):
     elements: dict[int, Elements]  # of lists of structs
     stamp: int
 
-    def batch(self, encoder: Encoder) -> EventBatch:
-        """The events as a batch of an encoder of the same schema."""
+    def batch(self, encoder: Encoder, schema: Schema | None = None) -> EventBatch:
+        """The events as a batch of an encoder, whose schema may extend that of the events."""
         columns, stamp = self.columns, encoder.stamp
         if self.texts and stamp != self.stamp:
             columns = dict(columns)
@@ -48,7 +48,7 @@ class EncodedEvents(NamedTuple):
             columns=columns,
             texts={at: texts for at, texts in self.texts.items() if encoder.patterned[at] > 0},
             stamp=stamp,
-            raw=partial(row_values, self.table, encoder.schema),
+            raw=partial(row_values, self.table, schema or encoder.schema),
         )
 
     def filter(self, good: Bools) -> EncodedEvents:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs, Texts
-from tamis.encode.clause import MISSING, Constraint, fold
+from tamis.encode.clause import MISSING, Constraint, Folded, fold
 from tamis.encode.codes import Codec, TextCodec, codec
 from tamis.encode.dynamic_codes import DynamicCodec, key_of
 from tamis.encode.elements.element_conditions import ElementConditions, ElementEngine, numbers_of
@@ -57,15 +57,18 @@ class Encoder:
         self.extend(schema)
 
     def extend(self, schema: Schema) -> None:
-        """Adopt an extension of the schema: new attributes, new event types."""
+        """Adopt an extension of the schema: new attributes and event types, and grown domains.
+
+        The names of a grown domain get other codes: the clauses that mention it need new terms.
+        """
         codecs, positions = list(self.codecs), dict(self.positions)
         labels, dynamic, elements = dict(self.labels), set(self.dynamic), dict(self.elements)
         for position, (name, domain) in enumerate(schema.attributes.items()):
             if position < len(codecs):
                 if position in elements:
                     elements[position].extend(domain)
-                elif codecs[position].domain != domain:  # event_type grows at its end
-                    codecs[position] = codec(domain, grows=True)
+                elif codecs[position].domain != domain:
+                    codecs[position] = codec(domain, grows=name == EVENT_TYPE)
                 continue
             positions[name] = position
             codecs.append(codec(domain, grows=name == EVENT_TYPE))
@@ -89,9 +92,12 @@ class Encoder:
 
     # -- subscriptions -----------------------------------------------------------------------------
 
-    def fold(self, clause: Clause) -> tuple[Constraint, ...]:
-        """The constraints of a clause; refuses one that can never hold. Has no side effect."""
-        return fold(clause, self.codecs, self.positions)
+    def fold(self, clause: Clause, known: Folded | None = None) -> tuple[Constraint, ...]:
+        """The constraints of a clause; refuses one that can never hold. Has no side effect.
+
+        `known` keeps what the clauses of one condition share; they must live as long as it does.
+        """
+        return fold(clause, self.codecs, self.positions, known)
 
     def terms(self, clauses: Sequence[Sequence[Constraint]]) -> EncodedClauses:
         """The terms of folded clauses; assigns labels to their text constants."""

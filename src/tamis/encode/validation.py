@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,9 +20,11 @@ import pyarrow as pa
 
 from tamis.encode.arrow import as_table, encode, events_from_arrow, refusals
 from tamis.encode.batch import Column, EventBatch, Texts
+from tamis.encode.codes import NameCodec, codec
 from tamis.encode.encoded_events import Elements, EncodedEvents
 from tamis.encode.encoder import Encoder
 from tamis.encode.json_events import encode_events, refusal, rows_of
+from tamis.errors import SchemaError
 from tamis.files.arrays import Int64s
 from tamis.model.schema import Schema
 
@@ -53,13 +55,31 @@ class ValidEvents:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def recoded(self, encoder: Encoder) -> ValidEvents:
+        """The same events in the codes of an encoder whose schema extends theirs.
+
+        They stay what their own schema says: attributes that it ignores are ignored.
+        """
+        moved = _moved_codes(self.schema.text, encoder.schema.text)
+        columns = {
+            at: Column(moved[at][codes], rows) if at in moved else Column(codes, rows)
+            for at, (codes, rows) in self.columns.items()
+        }
+        return replace(self, columns=columns)
+
     def batch(self, encoder: Encoder) -> EventBatch:
-        """The events as a batch of an encoder. Another schema validates them again."""
+        """The events as a batch of an encoder.
+
+        Its schema may extend theirs. Any other schema validates them again.
+        """
         if self.given is not None:
             return encode_events(encoder, self.given)
+        found = self
         if not same_codes(self.schema, encoder.schema):
-            return events_from_arrow(encoder, self.table)
-        return self.encoded.batch(encoder)
+            if not extends(encoder.schema, self.schema):
+                return events_from_arrow(encoder, self.table)
+            found = self.recoded(encoder)
+        return found.encoded.batch(encoder, self.schema)
 
     @property
     def encoded(self) -> EncodedEvents:
@@ -113,4 +133,31 @@ def validate_events(
 @lru_cache(maxsize=64)
 def same_codes(one: Schema, other: Schema) -> bool:
     """Whether two schemas are equal, including the order of their attributes."""
-    return json.dumps(one.to_dict()) == json.dumps(other.to_dict())
+    return one is other or one.text == other.text
+
+
+def extends(newer: Schema, older: Schema) -> bool:
+    """Whether a schema is an extension of another, or equal to it."""
+    return _extends(newer.text, older.text)
+
+
+@lru_cache(maxsize=64)
+def _extends(newer: str, older: str) -> bool:
+    try:
+        Schema.from_dict(json.loads(newer)).check_extends(Schema.from_dict(json.loads(older)))
+    except SchemaError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=16)
+def _moved_codes(older_text: str, newer_text: str) -> dict[int, Int64s]:
+    """The new codes of the names of grown domains, by attribute and old code."""
+    older, newer = (Schema.from_dict(json.loads(each)) for each in (older_text, newer_text))
+    positions = {name: at for at, name in enumerate(older.attributes)}
+    moved: dict[int, Int64s] = {}
+    for name in newer.grown_attributes(older):
+        before, after = codec(older.attributes[name]), codec(newer.attributes[name])
+        assert isinstance(before, NameCodec)
+        moved[positions[name]] = np.array([after.code(each) for each in before.codes], np.int64)
+    return moved

@@ -9,11 +9,14 @@ from tamis.encode.clause import Constraint
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.engine.compiled_condition import CompiledClause
+from tamis.engine.residuals.program import Program
 from tamis.engine.slot_table import Slots
 from tamis.errors import MatcherError
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
+
+_STEP = 10_000  # programs encoded together: bounds the rows that are Python objects
 
 
 def place_clauses(
@@ -27,14 +30,18 @@ def place_clauses(
     folded = [each.constraints for each in compiled]
     terms, moved = engine.encoder.terms(folded)
     put_terms(engine, slots, terms, moved, folded, undo)
+    programs: list[tuple[int, Program]] = []
     for slot, owner, each in zip(slots.tolist(), owners.tolist(), compiled, strict=True):
         engine.patterns.add(slot, each.constraints)
         if each.calls is not None:
             engine.calls.add(slot, owner, each.calls, each.text)
         if each.residual is not None:
-            rest, moved = engine.encoder.terms([each.residual.constraints])
-            _follow(engine, moved)
-            engine.residuals.add(slot, each.residual, rest)
+            programs.append((slot, each.residual))
+    for first in range(0, len(programs), _STEP):
+        some = dict(programs[first : first + _STEP])
+        rest, moved = engine.encoder.terms([each.constraints for each in some.values()])
+        _follow(engine, moved)
+        engine.residuals.add(some, rest)
 
 
 def put_terms(

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tamis.encode.clause import Constraint, never_true
+from tamis.encode.clause import Constraint, Folded, never_true
 from tamis.encode.encoder import Encoder
 from tamis.engine.calls.clause_calls import ClauseCalls, collect_calls, predicate_of, variable_names
 from tamis.engine.calls.join import Bound, compile_constraint, kind_of
-from tamis.engine.residuals.program import Program, compile_residual
+from tamis.engine.residuals.program import Program, ResidualCompiler
 from tamis.errors import ConditionError, NeverTrueError
 from tamis.language import check_size, expand, parse, to_text
 from tamis.language.dialects.registry import NATIVE, check_condition, translate
@@ -99,10 +99,12 @@ def _compile_clauses(
     """Compile clauses, without those that can never hold; at least one must be left."""
     found: list[CompiledClause] = []
     refused: list[NeverTrueError] = []
+    known: Folded | None = {} if len(clauses) > 1 else None
+    residuals = ResidualCompiler(encoder)
     for clause in clauses:
         try:
             refuse_contradiction(clause.literals)
-            found.append(compile_clause(clause, encoder, operators))
+            found.append(_compile_clause(clause, encoder, operators, residuals, known))
         except NeverTrueError as error:
             refused.append(error)
     if not found:
@@ -110,11 +112,17 @@ def _compile_clauses(
     return found
 
 
-def compile_clause(clause: PartialClause, encoder: Encoder, operators: Operators) -> CompiledClause:
+def _compile_clause(
+    clause: PartialClause,
+    encoder: Encoder,
+    operators: Operators,
+    residuals: ResidualCompiler,
+    known: Folded | None,
+) -> CompiledClause:
     """Compile a clause that has passed the type check; refuse one that can never hold."""
     ordinary, calls, constraints, *_ = parts_of(clause.literals)
-    folded = encoder.fold(ordinary)
-    residual = compile_residual(clause, encoder)
+    folded = encoder.fold(ordinary, known)
+    residual = residuals.program(clause, folded)
     if not calls:
         return CompiledClause(folded, residual=residual)
     collected = collect_calls(calls, constraints)

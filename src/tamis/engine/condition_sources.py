@@ -6,11 +6,12 @@ whole while enough of its rows are live.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from tamis.encode.columns import is_text
@@ -65,6 +66,25 @@ class ConditionSources:
         if single is not None:
             return single
         return TableRow(self._column[int(self._column_of[slot])][0], int(self._row_of[slot]))
+
+    def mentioning(self, names: Sequence[str]) -> list[int]:
+        """The slots whose conditions may mention one of these attributes; all that do.
+
+        A name occurs in a text as it is, so columns of texts are searched without parsing.
+        """
+        found = [
+            slot
+            for slot, source in self._single.items()
+            if any(
+                name in (source if isinstance(source, str) else to_text(source)) for name in names
+            )
+        ]
+        for number, (column, _) in self._column.items():
+            slots = np.flatnonzero(self._column_of == number)
+            there = np.zeros(len(column), np.bool_)
+            there[_mentioning(column, names)] = True
+            found += slots[there[self._row_of[slots]]].tolist()
+        return found
 
     def drop(self, slot: int) -> None:
         """Forget the condition of a slot, and its table when few live rows are left."""
@@ -174,6 +194,18 @@ def _source(column: pa.Array) -> pa.Array:
         check_predicates(column.type)
     require(column.null_count == 0, "no condition is null")
     return column
+
+
+def _mentioning(column: pa.Array, names: Sequence[str]) -> Int64s:
+    """The rows of a column that may mention an attribute."""
+    if is_text(column.type):
+        texts, found = column.cast(pa.large_string()), np.zeros(len(column), np.bool_)
+        for name in names:
+            found |= np.asarray(pc.match_substring(texts, name))
+        return np.flatnonzero(found)
+    named = pc.struct_field(pc.list_flatten(column), "attribute")
+    wanted = np.asarray(pc.is_in(named.cast(pa.string()), pa.array(names, pa.string())))
+    return np.unique(np.asarray(pc.list_parent_indices(column))[wanted])
 
 
 def check_predicates(kind: pa.DataType) -> None:

@@ -19,6 +19,7 @@ from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
 from tamis.engine.clause_placement import place_clauses, remove_clauses
 from tamis.engine.compiled_condition import CompiledCondition, compile_condition
+from tamis.engine.domain_growth import extend_domains
 from tamis.engine.element_engine import element_engine, with_element_engines
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
@@ -110,6 +111,10 @@ class Engine:
             if schema.is_open:  # it need not have what conditions here mention
                 schema = self.schema.mentioning(schema.attributes)
             schema.check_extends(self.schema)
+            grown = schema.grown_attributes(self.schema)
+            if grown:
+                extend_domains(self, schema, grown)
+                return
             self.torn = True
             self.encoder.extend(schema)
             self.torn = False

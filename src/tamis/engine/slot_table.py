@@ -135,6 +135,15 @@ class SlotTable:
         if not self._leader_of:
             self._clear()  # but keep counting: a number is never given out again
             return
+        self._vacate(id, leader)
+
+    def move(self, id: Id, slots: Slots, source: str | Condition) -> None:
+        """Give a subscription slots that were just reserved, in place of those that it has."""
+        leader = self._known(id)
+        self.add(id, slots, source)
+        self._vacate(id, leader)
+
+    def _vacate(self, id: Id, leader: int) -> None:
         followers = self._followers.find(leader)
         if followers:
             del self._followers[leader]
@@ -151,6 +160,16 @@ class SlotTable:
     def sources(self) -> Iterator[tuple[Id, int, ConditionSource]]:
         """The id, the leader and the condition of all subscriptions, in order of arrival."""
         for id, leader in self._leader_of.items():
+            yield id, leader, self._sources.of(leader)
+
+    def mentioning(self, names: Sequence[str]) -> list[int]:
+        """The leaders whose conditions may mention one of these attributes; all that do."""
+        return self._sources.mentioning(names)
+
+    def sources_of(self, leaders: Sequence[int]) -> Iterator[tuple[Id, int, ConditionSource]]:
+        """The id, the leader and the condition of some subscriptions."""
+        ids = self._ids.now().of(np.array(leaders, np.int64)).tolist()
+        for id, leader in zip(ids, leaders, strict=True):
             yield id, leader, self._sources.of(leader)
 
     def continue_from(self, old: SlotTable) -> None:

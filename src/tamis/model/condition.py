@@ -213,6 +213,8 @@ class ClauseParts(NamedTuple):
 
 def parts_of(clause: Clause) -> ClauseParts:
     """Split a clause: predicates, calls, value constraints, comparisons, conditions on elements."""
+    if all(isinstance(literal.predicate, Predicate) for literal in clause):
+        return ClauseParts(clause, (), (), (), ())  # most clauses
     return ClauseParts(
         tuple(literal for literal in clause if isinstance(literal.predicate, Predicate)),
         tuple(literal for literal in clause if isinstance(literal.predicate, Call)),

@@ -1,12 +1,13 @@
-"""The integrated event schema: domains, attributes, event types, and four extension rules.
+"""The integrated event schema: domains, attributes, event types, and five extension rules.
 
 A `Schema` is immutable. An extension returns a new schema with the next version. There is no other
 way to change a schema, so no change breaks a subscription or a publisher (Le Subscribe, sections
-2.1 and 2.2).
+2.1 and 2.2; the fifth rule is ours).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from tamis.model.object_paths import Paths, object_paths
 
 if TYPE_CHECKING:
     from tamis.model.event import Event
+    from tamis.model.growth import NewValues
 
 EVENT_TYPE = "event_type"
 REFUSE, IGNORE, DYNAMIC = "refuse", "ignore", "dynamic"
@@ -205,7 +207,7 @@ class Schema:
 
         return Event.of(self, given)
 
-    # -- the four extension rules ----------------------------------------------------------------
+    # -- the five extension rules ----------------------------------------------------------------
 
     def create_domain(self, name: str, domain: Domain | Mapping[str, Any]) -> Schema:
         """Create a domain (first extension rule)."""
@@ -255,16 +257,44 @@ class Schema:
         }
         return self._next(event_types={**self.event_types, name: made})
 
+    def grow_domain(
+        self, name: str, values: NewValues, order: Iterable[tuple[str, str]] = ()
+    ) -> Schema:
+        """Let a domain grow by new values (fifth rule), with pairs (lower, higher) if it has them.
+
+        In a hierarchy, `values` maps names to parents. `name` is that of a domain, or an attribute.
+        Equal domains grow too: conditions may compare their attributes.
+        """
+        from tamis.model.growth import grown
+
+        where = f"grow domain {name!r}"
+        old = self.domains.get(name) or self._own_attributes().get(name)
+        if old is None:
+            hint = suggestion(name, [*self.domains, *self._own_attributes()])
+            raise SchemaError(f"{where}: unknown domain{hint}")
+        new = grown(old, values, order, where)
+
+        def followed(domains: Mapping[str, Domain]) -> dict[str, Domain]:
+            return {each: new if domain == old else domain for each, domain in domains.items()}
+
+        attributes = followed(self._own_attributes())
+        return self._next(domains=followed(self.domains), attributes=attributes)
+
     def check_extends(self, older: Schema) -> None:
-        """Raise unless this schema extends `older` by the four extension rules alone."""
+        """Raise unless this schema extends `older` by the five extension rules alone."""
+        from tamis.model.growth import check_growth
+
         if not isinstance(older, Schema):
             raise SchemaError(f"expected a Schema, got {type(older).__name__}")
         for name, domain in older.domains.items():
-            if self.domains.get(name) != domain:
-                raise SchemaError(f"domain {name!r} was changed or dropped; a schema only grows")
+            check_growth(domain, self.domains.get(name), f"domain {name!r}")
         for name, domain in older._own_attributes().items():
-            if self.attributes.get(name) != domain:
-                raise SchemaError(f"attribute {name!r} was changed or dropped; a schema only grows")
+            check_growth(domain, self.attributes.get(name), f"attribute {name!r}")
+        for name in self.grown_attributes(older):
+            for other, domain in older._own_attributes().items():
+                alike = domain == older.attributes[name]
+                if alike and self.attributes[other] != self.attributes[name]:
+                    raise SchemaError(f"{name!r} and {other!r} had one domain; let both grow")
         if list(self.attributes)[: len(older.attributes)] != list(older.attributes):
             raise SchemaError("attributes were reordered; new ones come last")
         if list(self.event_types)[: len(older.event_types)] != list(older.event_types):
@@ -294,6 +324,14 @@ class Schema:
             raise SchemaError(
                 f"unknown was changed from {older.unknown} to {self.unknown}; an extension keeps it"
             )
+
+    def grown_attributes(self, older: Schema) -> list[str]:
+        """The attributes whose domains have more values than in an older schema."""
+        return [
+            name
+            for name, domain in older._own_attributes().items()
+            if self.attributes[name] is not domain and self.attributes[name] != domain
+        ]
 
     def _own_attributes(self) -> dict[str, Domain]:
         return {name: d for name, d in self.attributes.items() if name != EVENT_TYPE}
@@ -380,6 +418,11 @@ class Schema:
         from tamis.model.schema_document import write_schema
 
         return write_schema(self)
+
+    @cached_property
+    def text(self) -> str:
+        """The document form as JSON; schemas are equal in every respect if their texts are."""
+        return json.dumps(self.to_dict())
 
     def to_yaml(self) -> str:
         """The document form as YAML text."""

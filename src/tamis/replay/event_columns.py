@@ -114,7 +114,7 @@ def multiple(schema: Schema) -> set[str]:
     return several | {EVENT_TYPE} if len(schema.event_types) > 1 else several
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def schema_encoder(document: str) -> Encoder:
     """The encoder of a schema, given as JSON; it validates events, and holds no subscriptions.
 

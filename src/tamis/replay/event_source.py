@@ -26,7 +26,7 @@ class RowLayout(NamedTuple):
 
     # By attribute: its column, or field of a struct. None: each column is an attribute.
     attributes: tuple[tuple[str, tuple[str, ...]], ...] | None = None
-    document: str | None = None  # the schema of rows that may be lines of JSON
+    document: str | None = None  # the schema of the rows, which may be lines of JSON
     columns: tuple[str, ...] = ()  # of a file: those that are read
 
     def events(self, table: pa.Table) -> pa.Table:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tamis.encode.encoder import Encoder
-from tamis.encode.validation import ValidEvents, same_codes
+from tamis.encode.validation import ValidEvents, extends, same_codes
 from tamis.engine import Engine
 from tamis.engine.ids import Id
 from tamis.errors import TamisError
@@ -52,7 +52,7 @@ class LiveSubscriptions:
     """One shard of the subscriptions, from a version on.
 
     Args:
-        schema: of the events.
+        schema: at `sequence`.
         ids: "text" or "int64".
         base: the engine of the version; None: all subscriptions come from the log.
         sequence: of the version, which has all changes before this number.
@@ -92,9 +92,25 @@ class LiveSubscriptions:
         return [self._added] if self.base is None else [self.base, self._added]
 
     def take(self, log: Log, end: int) -> None:
-        """Take in the changes of a log before `end` that are not taken in yet."""
-        if end > self.sequence:
-            self.take_changes(log.changes(self.sequence, end), end)
+        """Take in the changes of a log before `end` that are not taken in yet.
+
+        Conditions are read by the schema of their number. Then the engines have the schema of the
+        last row before `end`, or a later one: so each event is of this schema or an earlier one.
+        """
+        if end <= self.sequence:
+            return
+        changes = log.changes(self.sequence, end)
+        numbers = np.asarray(changes["sequence"])
+        for low, high, schema in log.schemas(self.sequence, end):
+            self.extend(schema)
+            first, last = np.searchsorted(numbers, (low, high)).tolist()
+            self.take_changes(changes.slice(first, last - first), high)
+
+    def extend(self, schema: Schema) -> None:
+        """Go over to an extension of the schema; a schema that they have already is passed over."""
+        for engine in self.engines:
+            extend_engine(engine, schema)
+        self.schema = self._added.schema
 
     def take_changes(self, changes: pa.Table, end: int) -> None:
         """Take in changes as `Log.changes` gives them: all from `sequence` to `end`.
@@ -198,6 +214,12 @@ class _Changes(NamedTuple):
 
 def _no_pairs(ids: str) -> LivePairs:
     return LivePairs(np.zeros(0, np.int64), pa.array([], ID_TYPES[ids]))
+
+
+def extend_engine(engine: Engine, schema: Schema) -> None:
+    """Extend the schema of an engine, unless it has this one already, or a later one."""
+    if not same_codes(schema, engine.schema) and extends(schema, engine.schema):
+        engine.extend(schema)
 
 
 class RefusedCondition(NamedTuple):

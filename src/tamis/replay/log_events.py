@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tamis.model.schema import Schema
 from tamis.replay.event_source import READ, EventChunk, Int64s, RowLayout
 from tamis.store.log import Log
 from tamis.store.pack import EVENTS
 from tamis.store.published import without_reserved
+from tamis.store.schema_records import SchemaRange
 
 _FEW = 512  # events: a share of its own is worth it from here on
 
@@ -21,18 +23,25 @@ class LogEvents(NamedTuple):
     """Events of a log, in shares."""
 
     log: str
-    document: str  # of the schema: columns are as they are, or lines to parse
     shares: tuple[tuple[int, int], ...]  # sequence numbers: the first, and the one after the last
 
     def rows(self, share: int) -> int:
         return Log.open(self.log).counts(*self.shares[share])[0]
 
     def chunks(self, share: int) -> Iterator[EventChunk]:
-        """The events of a share, in order. Those that were appended one by one go together."""
-        layout = RowLayout(document=self.document)
+        """The events of a share, in order. Those that were appended one by one go together.
+
+        Those of another schema are in another chunk: columns as they are, or lines to parse.
+        """
+        log = Log.open(self.log)
+        for part in event_ranges(log, *self.shares[share]):
+            yield from self._chunks(log, part)
+
+    def _chunks(self, log: Log, part: SchemaRange) -> Iterator[EventChunk]:
+        layout = row_layout(part.schema)
         waiting: list[pa.Table] = []
         numbers: list[Int64s] = []
-        for first, table in Log.open(self.log).events(*self.shares[share]):
+        for first, table in log.events(part.start, part.end):
             plain = without_reserved(table.replace_schema_metadata(None))
             full = sum(map(len, numbers)) + table.num_rows > READ
             if waiting and (full or not waiting[0].schema.equals(plain.schema)):
@@ -42,6 +51,16 @@ class LogEvents(NamedTuple):
             numbers.append(np.arange(first, first + table.num_rows, dtype=np.int64))
         if waiting:
             yield EventChunk(np.concatenate(numbers), pa.concat_tables(waiting), layout)
+
+
+def event_ranges(log: Log, start: int, end: int) -> list[SchemaRange]:
+    """The schemas by which the events of a range are read, each with its part of the range."""
+    return log.schemas(min(end, start or log.begin), end)
+
+
+def row_layout(schema: Schema) -> RowLayout:
+    """The layout of events of a log: columns as they are, or lines of JSON, of one schema."""
+    return RowLayout(document=schema.text)
 
 
 def log_shares(log: Log, start: int, end: int, most: int) -> list[tuple[int, int]]:

@@ -16,10 +16,11 @@ import pyarrow as pa
 from tamis.encode.arrow import one_chunk
 from tamis.encode.arrow_checks import is_readable
 from tamis.encode.encoder import Encoder
-from tamis.encode.validation import Refused, ValidEvents, validate
+from tamis.encode.validation import Refused, ValidEvents, extends, same_codes, validate
 from tamis.engine import Engine
 from tamis.errors import EventError
 from tamis.match.answers import Matches
+from tamis.replay.event_columns import schema_encoder
 from tamis.replay.event_source import READ, EventChunk, Int64s
 from tamis.replay.json_lines import LineReader
 from tamis.replay.parts import RAW, REASON
@@ -122,7 +123,7 @@ class BatchPace:
 def read_events(
     chunks: Iterable[EventChunk], encoder: Encoder, pace: BatchPace, *, partial: bool = False
 ) -> Iterator[ReadEvents]:
-    """Validate the rows of chunks, some at a time."""
+    """Validate the rows of chunks, some at a time: by their own schemas, where chunks name them."""
     for chunk in chunks:
         at = 0
         while at < len(chunk.numbers):
@@ -146,7 +147,19 @@ def _readable(chunk: EventChunk, encoder: Encoder, partial: bool) -> Iterator[Re
             yield from _readable(half, encoder, partial)
 
 
+def encoder_of(chunk: EventChunk, encoder: Encoder) -> Encoder:
+    """The encoder to validate a chunk with: the given one, unless its rows have an earlier schema.
+
+    The given one then has an extension of that.
+    """
+    if chunk.layout.document is None:
+        return encoder
+    own, later = schema_encoder(chunk.layout.document), encoder.schema
+    return encoder if same_codes(own.schema, later) or not extends(later, own.schema) else own
+
+
 def _validated(chunk: EventChunk, encoder: Encoder, partial: bool) -> ReadEvents:
+    encoder = encoder_of(chunk, encoder)
     if chunk.lines is not None:
         parsed = LineReader(encoder).parse(chunk.lines)
         return ReadEvents(chunk, parsed.events, parsed.valid)

@@ -1,8 +1,10 @@
 """The base of a trimmed log: the subscriptions that were live where the log now begins.
 
-    LOG/base     a pack with a change for each live subscription, and the schema
+    LOG/base     a pack with a change for each live subscription, and the schemas
 
-Without the base, trimming the changes of a subscription would lose the subscription.
+Without the base, trimming the changes of a subscription would lose the subscription. The first
+schema is the one that holds where the log now begins. The others, with the numbers of their
+records, are those by which the changes are read.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ class Base(NamedTuple):
     chain: bytes  # `chain_after` of the pack before
     changes: pa.Table  # a subscribe for each live subscription, with its sequence number
     document: dict[str, Any]  # of the schema
+    # Earlier ones by the numbers of their records; None: an earlier tamis did not keep them.
+    earlier: dict[int, dict[str, Any]] | None
 
 
 def live_changes(changes: pa.Table, end: int) -> pa.Table:
@@ -56,8 +60,10 @@ def live_changes(changes: pa.Table, end: int) -> pa.Table:
 
 def write_base(path: Path, base: Base, identity: bytes, appended: int) -> None:
     """Replace the base of a log and sync it."""
-    schemas = pa.table({"schema": [json.dumps(base.document, ensure_ascii=False)]})
-    sections = {SCHEMAS: (1, encode_table(schemas))}
+    kept = {base.schema: base.document, **(base.earlier or {})}
+    texts = [json.dumps(each, ensure_ascii=False) for each in kept.values()]
+    schemas = pa.table({"schema": texts, "number": pa.array(list(kept), pa.int64())})
+    sections = {SCHEMAS: (len(kept), encode_table(schemas))}
     if base.changes.num_rows:
         sections[CHANGES] = base.changes.num_rows, encode_table(base.changes)
     _, parts = make_pack(
@@ -93,9 +99,14 @@ def read_base(path: Path, identity: bytes, empty: pa.Table) -> Base:
                 each.kind: decode_table(each, opened.content(each.offset, each.size))
                 for each in pack.sections(path.name, opened.inode, 0)
             }
-        document = json.loads(tables[SCHEMAS]["schema"][0].as_py())
-    except (BadPackError, KeyError, ValueError) as why:
+        documents = [json.loads(each) for each in tables[SCHEMAS]["schema"].to_pylist()]
+        earlier = None
+        if "number" in tables[SCHEMAS].column_names:
+            numbers = tables[SCHEMAS]["number"].to_pylist()
+            earlier = dict(zip(numbers[1:], documents[1:], strict=True))
+    except (BadPackError, LookupError, TypeError, ValueError) as why:
         raise StoreError(f"{path}: is damaged: {why}") from None
     except OSError as why:
         raise StoreError(f"{path}: cannot be read: {why.strerror}") from why
-    return Base(pack.first, pack.schema, pack.chain_after, tables.get(CHANGES, empty), document)
+    changes = tables.get(CHANGES, empty)
+    return Base(pack.first, pack.schema, pack.chain_after, changes, documents[0], earlier)

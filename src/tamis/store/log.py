@@ -14,7 +14,6 @@ a pack completely or not at all. The next process that appends removes what a ki
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ from tamis.store import published
 from tamis.store.base import BASE, Base, live_changes, read_base, write_base
 from tamis.store.compaction import merge
 from tamis.store.document import read_document, signed
-from tamis.store.format_one import FormatOneFiles
+from tamis.store.earlier.format_one import FormatOneFiles
 from tamis.store.head import CLEAN, Head, create_head, this_boot
 from tamis.store.log_locks import COMPACTING, LOCK, LogLocks
 from tamis.store.pack import (
@@ -49,6 +48,7 @@ from tamis.store.pack import (
     first_chain,
     microseconds,
 )
+from tamis.store.schema_records import SchemaRange, SchemaRecords
 from tamis.store.segment_files import HEAD, SegmentFiles
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
@@ -102,13 +102,13 @@ class Log:
         self.format: int = document["format"]
         self.ids: str = document["ids"]
         self.identity: str | None = document.get("log")  # unique to this log
-        self._first_schema: dict[str, Any] = document["schema"]
         self._locks = LogLocks(self.folder)
         self._files: SegmentFiles | FormatOneFiles
         if self.format == 1:
             self._files = FormatOneFiles(self.folder / SEGMENTS)
         else:
             self._files = segment_files(self.folder, str(self.identity))
+        self._schemas = SchemaRecords(self._files, self._base, document["schema"])
 
     @classmethod
     def create(
@@ -180,6 +180,15 @@ class Log:
         """
         return self.append(changes=table).changes
 
+    def extend(self, schema: Schema) -> int:
+        """Append a schema and return its sequence number. It is on disk when this returns.
+
+        It applies to the rows after it: events and conditions are read by the schema of their
+        number. It must extend the schema before it, by the methods of `Schema`.
+        """
+        self._schemas.check_new(schema)
+        return self.append(schema=schema).schemas.start
+
     def append(
         self,
         *,
@@ -224,9 +233,8 @@ class Log:
                 changes = change_tables.numbered(changes, first)
             sections[CHANGES] = changes.num_rows, encode_table(change_tables.without_nulls(changes))
         if schema is not None:
-            schema.check_extends(self.schema_at())
-            rows = pa.table({"schema": [json.dumps(schema.to_dict(), ensure_ascii=False)]})
-            sections[SCHEMAS] = 1, encode_table(rows)
+            # Not the head as it is: a killed process may have appended a record.
+            sections[SCHEMAS] = self._schemas.section(schema, self._files.ready().schema)
         moment = microseconds(datetime.now(UTC)) if moment is None else moment
         numbers = self._files.append(sections, moment)
         ranges = []
@@ -330,19 +338,11 @@ class Log:
 
     def schema_at(self, sequence: int | None = None) -> Schema:
         """The schema for reading the row with a sequence number; None stands for the next row."""
-        files = self._files
-        if isinstance(files, FormatOneFiles):
-            return Schema.from_dict(self._first_schema)
-        if sequence is None or sequence >= files.end:
-            number = files.head().schema
-        else:
-            number = files.sections(sequence, sequence + 1)[0].schema
-        if number < 0:
-            return Schema.from_dict(self._first_schema)
-        if number < self.begin and (base := self._base()) is not None:
-            return Schema.from_dict(base.document)
-        ((_, table),) = files.tables(SCHEMAS, number, number + 1)
-        return Schema.from_dict(json.loads(table["schema"][0].as_py()))
+        return self._schemas.at(sequence)
+
+    def schemas(self, start: int = 0, end: int | None = None) -> list[SchemaRange]:
+        """The schemas by which the rows of a range are read, each with its part of the range."""
+        return self._schemas.ranges(start, self._checked_end(start, end))
 
     def _checked_end(self, start: int, end: int | None) -> int:
         """The end of a range; raises `StoreError` for a range that the log does not have."""
@@ -378,9 +378,10 @@ class Log:
             if begin > files.begin:
                 changes = live_changes(self.changes(0, begin, details=True), begin)
                 (segment,) = files.covering(begin, begin + 1)
-                schema = self.schema_at(begin)
                 number = segment.sections[0].schema
-                base = Base(begin, number, segment.chain_before, changes, schema.to_dict())
+                document = self._schemas.document(number)
+                earlier = self._schemas.earlier(changes, begin, number)
+                base = Base(begin, number, segment.chain_before, changes, document, earlier)
                 now = microseconds(datetime.now(UTC))
                 write_base(self.folder / BASE, base, files.identity, now)
             files.delete_before(files.begin)

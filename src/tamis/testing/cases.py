@@ -11,6 +11,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
+from tamis.errors import SchemaError
 from tamis.model.condition import (
     COMPLEMENTS,
     IS_NULL,
@@ -31,6 +32,7 @@ from tamis.model.condition import (
 from tamis.model.domain import Domain, RefusalError
 from tamis.model.dynamic import Dynamic, kind_of_value
 from tamis.model.elements.structs import ELEMENT, Structs
+from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.open_event import LIST
 from tamis.model.open_schema import schema_for
 from tamis.model.schema import EVENT_TYPE, Schema
@@ -329,6 +331,30 @@ def elements(chooser: Chooser, domain: Structs) -> Any:
     for element in found:
         del element[EVENT_TYPE]
     return found[0] if len(found) == 1 and chooser.number(0, 1) else found
+
+
+def grown(chooser: Chooser, schema: Schema = SCHEMA) -> Schema:
+    """The schema with a new value in one of its domains, somewhere among the others."""
+    names = [
+        name for name, each in schema.domains.items() if isinstance(each, Enumerated | Hierarchy)
+    ]
+    name = chooser.pick(names)
+    domain = schema.domains[name]
+    assert isinstance(domain, Enumerated | Hierarchy)
+    new = f"{name} {len(domain.values)}"
+    for _ in range(chooser.number(0, 3)):
+        lower, higher = (
+            {chooser.pick(domain.values) for _ in range(chooser.number(0, 2))} for _ in range(2)
+        )
+        try:
+            if isinstance(domain, Hierarchy):
+                return schema.grow_domain(name, {new: higher, **dict.fromkeys(lower, (new,))})
+            if domain.order is not None:
+                pairs = [*((low, new) for low in lower), *((new, high) for high in higher)]
+                return schema.grow_domain(name, [new], pairs)
+        except SchemaError:  # it would change how old values compare
+            continue
+    return schema.grow_domain(name, [new])
 
 
 _MENTIONED = ("b", "c", "c.y", "event_type")

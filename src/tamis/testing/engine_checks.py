@@ -173,6 +173,24 @@ def labels_move(make: Make) -> None:
 
 
 @check
+def domains_grow(make: Make) -> None:
+    """Domains grow by new values: clauses get new terms, and those that were empty come back."""
+    chooser = cases.RandomChooser(14)
+    engine = Engine(cases.SCHEMA, make())
+    conditions = subscribe_random(engine, chooser, 60)
+    empty = parse("small = 1 or period < XVI", engine.schema)  # nothing is below XVI yet
+    conditions[int(engine.subscribe(empty))] = empty
+    for _ in range(4):
+        agree(engine, conditions, [cases.event(chooser, engine.schema) for _ in range(10)])
+        engine.extend(cases.grown(chooser, engine.schema))
+        conditions |= subscribe_random(engine, chooser, 10)
+    engine.extend(engine.schema.grow_domain("century", ["XV"], [("XV", "XVI")]))
+    agree(engine, conditions, [{"event_type": "single", "period": "XV"}])
+    agree(engine, conditions, [cases.event(chooser, engine.schema) for _ in range(30)])
+    engine.check()
+
+
+@check
 def threads(make: Make) -> None:
     """An engine may match in several threads at once."""
     chooser = cases.RandomChooser(13)

@@ -13,6 +13,8 @@ from tamis.testing import cases
 
 _POPULATION = 1500  # mean number of subscriptions
 _CHECK = 2000  # operations between two checks of the invariants
+_GROWTH = 1 / 400  # chance of an operation that a domain grows before it
+_GROWN = 20  # versions of the schema at most: with more values, fewer events match
 
 
 @dataclass
@@ -47,8 +49,12 @@ def soak(
     result = SoakResult()
     while result.operations < operations:
         kind = chance.random()
+        if tried.schema.version < _GROWN and chance.random() < _GROWTH:
+            schema = cases.grown(chooser, tried.schema)
+            tried.extend(schema)
+            trusted.extend(schema)
         if kind < 0.5 * min(1.0, _POPULATION / (len(live) + 1)) or not live:
-            condition = cases.condition(chooser)
+            condition = cases.condition(chooser, schema=tried.schema)
             try:
                 id = int(tried.subscribe(condition))
             except NeverTrueError:
@@ -65,7 +71,10 @@ def soak(
             result.removes += 1
         else:
             _compare(
-                tried, trusted, [cases.event(chooser) for _ in range(chance.randint(1, 3))], result
+                tried,
+                trusted,
+                [cases.event(chooser, tried.schema) for _ in range(chance.randint(1, 3))],
+                result,
             )
         result.operations += 1
         if result.operations % _CHECK == 0:

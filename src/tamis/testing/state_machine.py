@@ -19,6 +19,7 @@ from tamis.testing.engine_checks import agree
 from tamis.testing.saving_checks import restored
 
 T = TypeVar("T")
+_GROWN = 5  # versions of the schema
 
 
 class HypothesisChooser:
@@ -84,6 +85,13 @@ def machine(make: Callable[[], Matcher]) -> type[RuleBasedStateMachine]:
         def match(self, batch: list[dict[str, Any]]) -> None:
             agree(self.engine, self.live, batch)
             same_bits(self.engine, batch)
+
+        @precondition(lambda self: self.engine.schema.version < _GROWN)
+        @rule(data=st.data())
+        def grow(self, data: st.DataObject) -> None:
+            chooser = HypothesisChooser(data.draw)
+            self.engine.extend(cases.grown(chooser, self.engine.schema))
+            agree(self.engine, self.live, [cases.event(chooser, self.engine.schema)])
 
         @rule()
         def pickle(self) -> None:

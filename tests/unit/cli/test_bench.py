@@ -63,6 +63,20 @@ def test_bench_of_peers_scale_and_churn(tmp_path: Path, capsys: Capture) -> None
     assert picture.stat().st_size > 10_000
 
 
+def test_bench_shows_what_residuals_cost(tmp_path: Path, capsys: Capture) -> None:
+    size = ("--rows", "residuals", "--matcher", "naive", "--quick", "--subscriptions", "200")
+    assert run("bench", "peers", *size, "--out", str(tmp_path)) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (first,) = (at for at, line in enumerate(lines) if line[:1] == ["DEXIN,"])
+    assert lines[first][:8] == ["DEXIN,", "a", "tenth", "with", "residuals", "naive", "20", "280"]
+    assert lines[first + 1][:2] == ["0", "200"]
+    assert lines[first + 2][0] == "×"
+    assert lines[first + 3][:2] == ["of", "it"]
+    (path,) = tmp_path.glob("*.json")
+    (result,) = json.loads(path.read_text(encoding="utf-8"))["results"]
+    assert (result["kind"], result["row"], result["residuals"]) == ("residuals", "residuals", 20)
+
+
 def test_bench_shows_which_goals_are_met(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from tamis.cli.main import main, tamis
+from tamis.model.schema import Schema
 from tamis.store import Log
 from tests.unit.cli.calls import run
 from tests.unit.store.world import files, fresh, prices, published
@@ -86,3 +88,26 @@ def test_what_is_not_a_log(
         main(["log", command, str(tmp_path / "nowhere")])
     assert left.value.code == 2
     assert "there is no such folder" in capsys.readouterr().err
+
+
+def test_the_schema_is_printed_edited_and_extended(
+    log: Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = _run("schema", log.folder)
+    assert code == 0
+    assert Schema.from_dict(yaml.safe_load(text)) == log.schema_at()
+    edited = tmp_path / "schema.yaml"
+    edited.write_text(text.replace("attributes:", "attributes:\n  size: integer", 1))
+    with pytest.raises(SystemExit) as left:  # new ones come last
+        main(["log", "extend", str(log.folder), str(edited)])
+    assert left.value.code == 2
+    assert "reordered" in capsys.readouterr().err
+    wider = log.schema_at().create_attribute("size", "integer")
+    edited.write_text(wider.to_yaml())
+    code, text = _run("extend", log.folder, edited)
+    assert (code, text) == (0, "Version 2 of the schema applies after 6.\n")
+    assert log.schema_at() == wider
+    with pytest.raises(SystemExit):
+        main(["log", "extend", str(log.folder), str(edited)])
+    assert "has this schema already" in capsys.readouterr().err
+    assert log.end == 7

@@ -14,8 +14,10 @@ from tamis.lab.results.records import (
     Goal,
     MatcherResult,
     OperatorResult,
+    Overhead,
     PeerResult,
     RefusedResult,
+    ResidualResult,
     Result,
     ScaleResult,
     SchedulerResult,
@@ -56,6 +58,11 @@ PEER = PeerResult(
     7,
     {"n": 10},
 )
+RESIDUAL = ResidualResult(
+    "peers", "residuals", "DEXIN, a tenth with residuals", "scan", 10, 1, 14, 3.0, 3.2, 0.4, 8,
+    Overhead(60.0, 50.0, 1.2, 1.1, 1.3), Overhead(12.0, 10.0, 1.2, 1.1, 1.3), 1000, 0.9, 2.0, 0.5,
+    500.0, 400.0, 7, {"n": 10},
+)  # fmt: skip
 SCALE = ScaleResult(
     "scale", "DEXIN", "scan", 10, 3.0, 5.0, 1.0, 1000, 100.0, 0.5, 2**30, 20, {"n": 10}
 )
@@ -74,7 +81,17 @@ OPERATOR = OperatorResult(
 )  # fmt: skip
 
 
-EVERY: list[Result] = [FIGURE, MATCHER, REFUSED, PEER, SCALE, CHURN, SCHEDULER, OPERATOR]
+EVERY: list[Result] = [
+    FIGURE,
+    MATCHER,
+    REFUSED,
+    PEER,
+    RESIDUAL,
+    SCALE,
+    CHURN,
+    SCHEDULER,
+    OPERATOR,
+]
 
 
 class Lossy(Naive):

@@ -45,6 +45,7 @@ def test_kinds_in_result_files_keep_their_names() -> None:
         "contest",
         "refusal",
         "duel",
+        "residuals",
         "point",
         "churn",
         "schedule",

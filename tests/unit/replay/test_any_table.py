@@ -18,7 +18,6 @@ from tamis.errors import StoreError
 from tamis.model.schema import Schema
 from tamis.replay.log_events import LogEvents
 from tamis.replay.pipeline import BatchPace, match_with
-from tamis.spark.runtime.worker_cache import schema_document
 from tamis.store import Log
 
 SCHEMA: dict[str, Any] = {
@@ -105,7 +104,7 @@ def _walked(table: pa.Table) -> tuple[set[int], dict[int, str], int]:
         engine.subscribe("price >= 0 or price < 0", id="all")
         log = Log.create(f"{place}/log", schema)
         log.publish(table)
-        source = LogEvents(str(log.folder), schema_document(schema), ((0, log.end),))
+        source = LogEvents(str(log.folder), ((0, log.end),))
         matched: set[int] = set()
         dead: dict[int, str] = {}
         for events, answer in match_with(engine, source.chunks(0), BatchPace()):

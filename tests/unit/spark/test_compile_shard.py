@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from tamis.spark.jobs.compile_shard import _sample
 from tamis.store.log import Log
@@ -31,3 +32,17 @@ def test_a_log_with_structs_and_texts(tmp_path: Path) -> None:
 def test_there_may_be_no_events(tmp_path: Path) -> None:
     log = Log.create(tmp_path / "log", SCHEMA)
     assert _sample(log, log.end) is None
+
+
+def test_a_log_that_was_trimmed_a_moment_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tamis.store.segment_files.MOST", 2)
+    monkeypatch.setattr("tamis.spark.jobs.compile_shard._TAIL", 10)
+    log = Log.create(tmp_path / "log", SCHEMA)
+    for n in range(20):
+        log.publish(pa.table({"price": [n]}))
+    assert log.trim(log.end) > 10
+    found = _sample(log, log.end)
+    assert found is not None
+    assert min(found["price"].to_pylist()) >= log.begin

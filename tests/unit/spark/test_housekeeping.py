@@ -72,6 +72,27 @@ def _reached(sequence: int, version: int) -> StreamStatus:
     return StreamStatus(1, sequence, version, 0, 0, 0, 0, None, None, None, None)
 
 
+def test_a_version_is_compiled_when_a_domain_has_grown(tmp_path: Path) -> None:
+    """Workers would have to compile its conditions again, each for itself."""
+    world = World(tmp_path)
+    colours = {"kind": "enumerated", "values": ["red"]}
+    world.log.extend(world.log.schema_at().create_attribute("colour", colours))
+    keeper = world.keeper(every=1_000)
+    world.compiler()
+    for extend, given, compiled in (
+        ("create_attribute", ("size", "integer"), 0),
+        ("grow_domain", ("colour", ["blue"]), 1),
+        ("create_attribute", ("more", "integer"), 1),
+        ("grow_domain", ("colour", ["green"]), 2),
+    ):
+        world.log.extend(getattr(world.log.schema_at(), extend)(*given))
+        world.log.publish(pa.table({"n": [1]}))
+        keeper.turn(None)
+        keeper.close()
+        keeper._closed = False
+        assert keeper.compiled == compiled
+
+
 def test_leases_that_have_run_out_are_expired(world: World) -> None:
     keeper, now = world.keeper(), datetime.now(UTC)
     world.subscribe(3)

@@ -13,6 +13,7 @@ from tamis import Engine, Schema
 from tamis.encode.encoder import Encoder
 from tamis.replay.event_source import EventChunk, RowLayout
 from tamis.replay.pipeline import BatchPace, read_events
+from tamis.spark.runtime.worker_cache import open_engine
 from tamis.spark.stream import log_task as tasks
 from tamis.spark.stream.log_task import LogTask
 from tamis.store import Log, subscribe
@@ -79,5 +80,62 @@ def test_an_attribute_that_a_segment_lacks_is_null(tmp_path: Path) -> None:
     log.change(subscribe([1], ["n < 3"]))
     log.publish(pa.table({"n": [1]}))
     log.publish(pa.table({"n": [2], "kind": ["oak"]}))
-    task = LogTask(str(log.folder), 0, log.end, None, 0, 0, 1, ("kind",), ())
+    task = LogTask(str(log.folder), 0, log.end, None, 0, 0, 1, (("kind", pa.string()),), ())
     assert [row["kind"] for batch in task.run() for row in batch.to_pylist()] == [None, "oak"]
+
+
+def test_columns_keep_the_types_that_spark_knows(tmp_path: Path) -> None:
+    """A single value may be bare where several are allowed; and they may be allowed only later."""
+    schema = one_type("event", {"n": "integer!", "tags": "text*", "kind": "text"})
+    log = Log.create(tmp_path / "log", schema, ids="int64")
+    log.change(subscribe([1], ["n < 9"]))
+    log.publish(pa.table({"n": [1, 2], "tags": ["oak", None], "kind": ["a", None]}))
+    log.extend(
+        log.schema_at().create_event_type("lot", {"n": "optional", "kind": "optional multiple"})
+    )
+    types = pa.list_(pa.string())
+    log.publish(
+        pa.table(
+            {
+                "event_type": ["event", "lot", "lot"],
+                "n": [3, 4, 5],
+                "tags": pa.array([["elm", "ash"], [], None], types),
+                "kind": pa.array([["b"], ["c", "d"], []], types),
+            }
+        )
+    )
+    columns = (("tags", types), ("kind", pa.string()))
+    task = LogTask(str(log.folder), 0, log.end, None, 0, 0, 1, columns, ())
+    found = [row for batch in task.run() for row in batch.to_pylist()]
+    assert [row["tags"] for row in found] == [["oak"], None, ["elm", "ash"], [], None]
+    assert [row["kind"] for row in found] == ["a", None, "b", "c", None]
+
+
+def test_an_attribute_that_did_not_exist_yet_is_null(tmp_path: Path) -> None:
+    document = one_type("event", {"n": "integer!"}) | {"unknown": "ignore"}
+    log = Log.create(tmp_path / "log", document, ids="int64")
+    log.change(subscribe([1], ["n < 9"]))
+    log.publish(pa.table({"n": [1], "size": ["big"]}))
+    log.extend(
+        log.schema_at().create_attribute("size", "integer").extend_event_type("event", "size")
+    )
+    log.publish(pa.table({"n": [2], "size": [7]}))
+    task = LogTask(str(log.folder), 0, log.end, None, 0, 0, 1, (("size", pa.int64()),), ())
+    assert [row["size"] for batch in task.run() for row in batch.to_pylist()] == [None, 7]
+
+
+def test_the_engine_of_a_version_stays_as_it_is(tmp_path: Path) -> None:
+    """Other jobs use it: a stream that follows the log has one of its own."""
+    log = _log(tmp_path / "log", "n > 100")
+    engine = Engine(Schema.from_dict(SCHEMA))
+    engine.subscribe("n < 3", id=7)
+    engine.save(tmp_path / "shard")
+    shared = open_engine(tmp_path / "shard")
+    wider = log.schema_at().create_attribute("size", "integer").extend_event_type("event", "size")
+    log.extend(wider)
+    log.change(subscribe([8], ["size = 4"]))
+    log.publish(pa.table({"n": [1], "size": [4]}))
+    for _ in range(2):
+        assert _found(log, tmp_path / "shard", 1) == [(1, 7), (5, 7), (5, 8)]
+        assert open_engine(tmp_path / "shard") is shared
+        assert shared.schema == Schema.from_dict(SCHEMA)

@@ -286,7 +286,7 @@ def test_details_of_a_change_are_kept(log: Log) -> None:
 def test_rows_are_read_by_the_schema_of_their_number(log: Log) -> None:
     before = Schema.from_dict(log.schema)
     log.publish(prices(1))
-    wider = Schema.from_dict(SCHEMA | {"attributes": SCHEMA["attributes"] | {"size": "integer"}})
+    wider = before.create_attribute("size", "integer")
     got = log.append(events=prices(2), schema=wider)
     assert got.schemas == range(2, 3)
     log.publish(prices(3))

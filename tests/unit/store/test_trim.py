@@ -32,7 +32,7 @@ def test_what_is_live_stays(log: Log) -> None:
         log.change(subscribe([f"id {n}"], [f"price < {n}"]))
     log.change(renew(["id 1"], until))
     log.change(cancel(["id 2"]))
-    wider = Schema.from_dict(SCHEMA | {"attributes": SCHEMA["attributes"] | {"size": "integer"}})
+    wider = Schema.from_dict(SCHEMA).create_attribute("size", "integer")
     log.append(schema=wider)
     for n in range(6):
         log.publish(prices(n))

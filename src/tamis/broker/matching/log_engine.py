@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.engine import Engine
@@ -46,10 +47,15 @@ class LogEngine:
         return follower
 
     def advance(self, log: Log, end: int) -> None:
-        """Take in all changes before a number, and the schema there."""
+        """Take in all changes before a number, each by its own schema, and the schema there."""
         if end > self.sequence:
+            changes = log.changes(self.sequence, end, details=True)
+            numbers = np.asarray(changes["sequence"])
+            for low, high, schema in log.schemas(self.sequence, end):
+                self.extend(schema)
+                first, last = np.searchsorted(numbers, (low, high)).tolist()
+                self.take(changes.slice(first, last - first))
             self.extend(log.schema_at(end))
-            self.take(log.changes(self.sequence, end, details=True))
             self.sequence = end
 
     def extend(self, schema: Schema) -> None:

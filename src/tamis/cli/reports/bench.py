@@ -21,6 +21,7 @@ from tamis.lab.results.records import (
     OperatorResult,
     PeerResult,
     RefusedResult,
+    ResidualResult,
     Result,
     ScaleResult,
     SchedulerResult,
@@ -38,6 +39,7 @@ def show(console: Console, results: Sequence[Result]) -> None:
         (MatcherResult, _matchers),
         (PeerResult, _peers),
         (PeerResult, _peer_costs),
+        (ResidualResult, _residuals),
         (ScaleResult, _scale),
         (ChurnResult, _churn),
         (SchedulerResult, _evaluations),
@@ -161,6 +163,44 @@ def _peer_costs(results: Sequence[PeerResult]) -> RenderableType:
         "in two threads. In the matcher alone: build, all clauses in one add and the first match; "
         "add, remove: one clause.",
     )
+
+
+def _residuals(results: Sequence[ResidualResult]) -> RenderableType:
+    headings = (
+        "workload", "matcher", "residuals", "clauses", "matches", "alone\nµs", "batch\nµs",
+        "load\ns", "bytes\neach",
+    )  # fmt: skip
+    return table(
+        "llrrrrrrr",
+        headings,
+        (row for each in results for row in _residual_rows(each)),
+        f"{results[0].subscriptions:,} subscriptions. µs an event through the engine, with the "
+        f"ids read: alone, and {results[0].events:,} at once. of it: in batches, the evaluation of "
+        "residuals. load: all subscriptions and the first match. bytes: the matcher and the "
+        f"residuals. {results[0].verified:,} residuals were verified against the semantics.",
+    )
+
+
+def _residual_rows(each: ResidualResult) -> Iterator[Sequence[Cell]]:
+    alone, batch = each.alone, each.batch
+    factors = (
+        alone.times,
+        batch.times,
+        each.load_s / each.plain_load_s,
+        each.bytes_each / each.plain_bytes_each,
+    )
+    yield (
+        *(each.title, _name(each.matcher), f"{each.residuals:,}", f"{each.clauses:,}"),
+        *(f"{each.matches:,.1f}", short(alone.us), short(batch.us)),
+        *(f"{each.load_s:.2f}", f"{each.bytes_each:,.0f}"),
+    )
+    yield (
+        *("", "", "0", f"{each.subscriptions:,}"),
+        *(f"{each.plain_matches:,.1f}", short(alone.plain_us), short(batch.plain_us)),
+        *(f"{each.plain_load_s:.2f}", f"{each.plain_bytes_each:,.0f}"),
+    )
+    yield *("", "", "×", "", ""), *(Text(f"{factor:.2f}", style="bold") for factor in factors)
+    yield *("", "", "of it", "", "", ""), short(each.residuals_us)
 
 
 _SCALE: Columns[ScaleResult] = (

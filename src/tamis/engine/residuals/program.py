@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tamis.encode.clause import MISSING, NONE, SOME, Constraint
+from tamis.encode.clause import MISSING, NONE, SOME, SPECIAL_COMPARATORS, Constraint
 from tamis.encode.encoder import Encoder
 from tamis.engine.residuals.special_tests import SpecialTest
 from tamis.errors import NeverTrueError
@@ -55,38 +55,81 @@ class Program(NamedTuple):
     tests: list[SpecialTest]
 
 
-def compile_residual(clause: PartialClause, encoder: Encoder) -> Program | None:
-    """The program of a clause's residual, or None if it has none.
+class ResidualCompiler:
+    """Compiles the residuals of the clauses of one condition, most of which are the same."""
 
-    One value of an attribute must satisfy the literals and the residual. So the program repeats the
-    literals on attributes that it reads. Raises a `NeverTrueError` if no branch of it can hold.
-    """
-    if not clause.residual:
-        return None
-    leaves = all_literals(clause.residual)
-    read = {name for leaf in leaves for name in attributes_of(leaf.predicate)}
-    again = [
-        literal
-        for literal in clause.literals
-        if isinstance(literal.predicate, Predicate) and literal.predicate.attribute in read
-    ]
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._ends: dict[tuple[tuple[int, bool], ...], _ProgramEnd] = {}
+
+    def program(self, clause: PartialClause, folded: Iterable[Constraint]) -> Program | None:
+        """The program of a clause's residual, or None if it has none.
+
+        One value of an attribute must satisfy the literals and the residual. So the program repeats
+        what the clause says of attributes that it reads; `folded` are the constraints of the
+        clause. Raises a `NeverTrueError` if no branch of the residual can hold.
+        """
+        if not clause.residual:
+            return None
+        key = tuple((id(part), positive) for part, positive in clause.residual)
+        if key not in self._ends:
+            self._ends[key] = _write_end(clause.residual, self._encoder)
+        end = self._ends[key]
+        again = [
+            literal
+            for literal in clause.literals
+            if isinstance(literal.predicate, Predicate) and literal.predicate.attribute in end.read
+        ]
+        # Constraints do not tell a test of the set of values from a test of one value.
+        special = {
+            literal.predicate.attribute
+            for literal in again
+            if literal.predicate.comparator in SPECIAL_COMPARATORS
+        }
+        writer = _Writer(self._encoder, end.program)
+        start = writer.conjunction(
+            (literal for literal in again if literal.predicate.attribute in special),
+            end.start,
+            REJECT,
+        )
+        once = {self._encoder.positions[name] for name in end.read - special}
+        for constraint in folded:
+            if constraint.attribute in once:
+                start = writer.intervals(constraint, SOME, start, REJECT)
+        return writer.program()
+
+
+class _ProgramEnd(NamedTuple):
+    """The end of a program, which is its residual alone: where it begins and what it reads."""
+
+    program: Program
+    start: int
+    read: set[str]
+
+
+def _write_end(residual: tuple[Literal[Condition], ...], encoder: Encoder) -> _ProgramEnd:
     writer = _Writer(encoder)
-    start = writer.conjunction([*again, *clause.residual], ACCEPT, REJECT)
+    start = writer.conjunction(residual, ACCEPT, REJECT)
     if start == REJECT:
         assert writer.refused is not None
         raise writer.refused
-    return Program(writer.steps, writer.constraints, writer.tests)
+    leaves = all_literals(residual)
+    read = {name for leaf in leaves for name in attributes_of(leaf.predicate)}
+    return _ProgramEnd(writer.program(), start, read)
 
 
 class _Writer:
     """Writes a program backwards. Its methods return the instruction to begin with."""
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, end: Program | None = None) -> None:
         self.encoder = encoder
-        self.steps: list[Step] = []
-        self.constraints: list[Constraint] = []
-        self.tests: list[SpecialTest] = []
+        self.steps: list[Step] = [] if end is None else [*end.steps]
+        self.constraints: list[Constraint] = [] if end is None else [*end.constraints]
+        self.tests: list[SpecialTest] = [] if end is None else [*end.tests]
         self.refused: NeverTrueError | None = None
+
+    def program(self) -> Program:
+        return Program(self.steps, self.constraints, self.tests)
 
     def conjunction(self, parts: Iterable[Literal[Condition]], yes: int, no: int) -> int:
         written = len(self.steps), len(self.constraints), len(self.tests)
@@ -135,11 +178,14 @@ class _Writer:
         kind = constraint.kind
         if kind == SOME and literal.predicate.comparator in ("contains", "excludes"):
             kind = ANY
+        return self.intervals(constraint._replace(patterns=()), kind, yes, no)
+
+    def intervals(self, constraint: Constraint, kind: int, yes: int, no: int) -> int:
         for _ in constraint.intervals or (None,):
             self.steps.append(Step(kind, yes, no))
             if kind == NOT_ANY:
                 yes = len(self.steps) - 1
             else:
                 no = len(self.steps) - 1
-        self.constraints.append(constraint._replace(patterns=()))
+        self.constraints.append(constraint)
         return len(self.steps) - 1

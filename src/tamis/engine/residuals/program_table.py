@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,17 +51,23 @@ class ProgramTable:
         self.live = 0
         self._top = self._live_rows = 0
 
-    def add(self, slot: int, steps: list[Step], terms: Terms, tests: list[int]) -> None:
-        """Put a program into a free slot; `tests` are the numbers of its special tests."""
-        rows = np.zeros((6, len(steps)), np.int64)
-        kind, yes, no = np.array(steps, np.int64).T
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the arrays."""
+        return sum(column.nbytes for column in self.view)
+
+    def add(self, programs: Mapping[int, list[Step]], terms: Terms, tests: list[int]) -> None:
+        """Put programs into free slots; `tests` are the numbers of their special tests."""
+        sizes = np.array([len(steps) for steps in programs.values()])
+        rows = np.zeros((6, int(sizes.sum())), np.int64)
+        kind, yes, no = np.array([step for each in programs.values() for step in each], np.int64).T
         special = kind == SPECIAL
         rows[0] = NO_ATTRIBUTE
         rows[0, ~special], rows[1] = terms.attribute, kind
         rows[2, ~special], rows[3, ~special] = terms.low, terms.high
         rows[2, special] = tests
         rows[4], rows[5] = yes, no
-        self._append(np.array([slot]), np.array([len(steps)]), rows)
+        self._append(np.array(list(programs)), sizes, rows)
 
     def remove(self, slot: int) -> tuple[Terms, list[int]] | None:
         """Remove the program of a slot; return its terms and the numbers of its tests."""

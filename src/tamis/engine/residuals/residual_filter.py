@@ -6,7 +6,7 @@ in a kernel, over codes. Tests that are no intervals are answered before, once f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,15 @@ class ResidualFilter:
     def __len__(self) -> int:
         return self._programs.live
 
-    def add(self, slot: int, program: Program, terms: Terms) -> None:
-        """Keep the program of a slot; `terms` are those of its constraints."""
-        tests = [self._tests.intern(test) for test in program.tests]
-        self._programs.add(slot, program.steps, terms, tests)
+    def add(self, programs: Mapping[int, Program], terms: Terms) -> None:
+        """Keep the programs of slots, at least one; `terms` are those of their constraints."""
+        tests = [self._tests.intern(test) for each in programs.values() for test in each.tests]
+        self._programs.add({slot: each.steps for slot, each in programs.items()}, terms, tests)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all programs, without their special tests."""
+        return self._programs.nbytes
 
     def remove(self, slot: int) -> Terms | None:
         """Remove a slot; return the terms of its program if it has one."""
@@ -56,6 +61,10 @@ class ResidualFilter:
     def follow(self, attribute: int, moved: Moved) -> None:
         """Labels of a text attribute were renumbered."""
         self._programs.follow(attribute, moved)
+
+    def forget_evaluators(self) -> None:
+        """The domains of attributes have changed."""
+        self._tests.forget_evaluators()
 
     def filter(self, batch: EventBatch, found: Matches, encoder: Encoder) -> Matches:
         """The candidates whose residual holds."""
@@ -89,11 +98,9 @@ class ResidualFilter:
         if not len(events):
             return np.zeros(0, np.bool_)
         asked, answers, open_pairs = self._answers(batch, events, slots, encoder)
-        width = int(self._programs.view.attribute.max(initial=0)) + 1
-        if len(batch.pairs.attribute):
-            width = max(width, int(batch.pairs.attribute.max()) + 1)
+        view, width = self._programs.view, len(encoder.codecs)
         verdicts = run_programs(
-            batch.pairs, events, slots, self._programs.view, width, asked, answers, len(self._tests)
+            batch.pairs, events, slots, view, width, asked, answers, len(self._tests)
         )
         for place in open_pairs:
             event, slot = int(events[place]), int(slots[place])
@@ -109,7 +116,9 @@ class ResidualFilter:
 
         The answers come with sorted keys, as `run_programs` takes them.
         """
-        view, many = self._programs.view, max(1, len(self._tests))
+        if not len(self._tests):  # most residuals are intervals
+            return np.zeros(0, np.int64), np.zeros(0, np.int8), []
+        view, many = self._programs.view, len(self._tests)
         starts, rows = runs(view.start[slots], view.size[slots].astype(np.int64))
         special = np.flatnonzero(view.kind[rows] == SPECIAL)
         candidate = np.searchsorted(starts, special, side="right") - 1

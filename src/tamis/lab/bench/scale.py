@@ -23,8 +23,7 @@ from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.engine.clause_placement import put_terms
 from tamis.errors import MatcherError, TamisError
-from tamis.lab.bench.matchers import COMPARED, alone, together
-from tamis.lab.bench.peers import finish_plan
+from tamis.lab.bench.matchers import COMPARED, alone, finish_plan, together
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.instruments.clauses import clauses
 from tamis.lab.instruments.timing import timed

@@ -10,6 +10,7 @@ from tamis.errors import TamisError, suggestion
 from tamis.lab.instruments.timing import TimingSample, repeated
 
 FASTEST = "tamis"
+PEERS = "peers"
 
 
 def _size(full: float, quick: float) -> Any:

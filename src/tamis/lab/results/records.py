@@ -148,6 +148,51 @@ class PeerResult:
 
 
 @dataclass(frozen=True)
+class Overhead:
+    """Microseconds an event, the same without residuals, and the factor between them.
+
+    All are medians of rounds in which the two take turns; `low` and `high` are the extremes of
+    `times`.
+    """
+
+    us: float
+    plain_us: float
+    times: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ResidualResult:
+    """An engine in which some conditions have a residual, beside the same without residuals.
+
+    Without encoding, with the ids read. Figures of the engine without residuals are `plain`.
+    """
+
+    measurement: str
+    row: str
+    title: str
+    matcher: str
+    subscriptions: int
+    residuals: int  # subscriptions with a residual
+    clauses: int  # in the matcher; there are as many as subscriptions without residuals
+    matches: float  # subscriptions an event, on average
+    plain_matches: float
+    dropped: float  # clauses an event that the matcher finds and whose residual does not hold
+    verified: int  # residuals of compared events that agreed with the semantics
+    alone: Overhead
+    batch: Overhead
+    events: int  # in a batch; fewer for a slow matcher
+    residuals_us: float  # of the time in batches, the evaluation of residuals
+    load_s: float  # all subscriptions, and the first match
+    plain_load_s: float
+    bytes_each: float  # of the matcher and the residuals
+    plain_bytes_each: float
+    rounds: int
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ScaleResult(_OfMatcher):
     """A matcher at one size of a growing workload. Times are microseconds an event."""
 
@@ -250,6 +295,7 @@ Result = (
     | MatcherResult
     | RefusedResult
     | PeerResult
+    | ResidualResult
     | ScaleResult
     | ChurnResult
     | SchedulerResult
@@ -262,6 +308,7 @@ KINDS: dict[str, type[Result]] = {
     "contest": MatcherResult,
     "refusal": RefusedResult,
     "duel": PeerResult,
+    "residuals": ResidualResult,
     "point": ScaleResult,
     "churn": ChurnResult,
     "schedule": SchedulerResult,

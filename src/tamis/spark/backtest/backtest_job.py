@@ -124,7 +124,11 @@ def backtest(
     with (
         scratch_folder(None if work is None else Path(work).absolute()) as above,
         held_subscriptions(
-            subscriptions, above, lambda schema: past_events(given, schema).sample(), operators
+            subscriptions,
+            above,
+            lambda schema: past_events(given, schema).sample(),
+            operators,
+            given.schema_at() if isinstance(given, Log) else None,
         ) as now,
     ):
         there = past_events(given, now.schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tamis.encode.validation import extends
 from tamis.errors import SchemaError, SparkError
 from tamis.model.domain import Decimal, Integer, Timestamp
 from tamis.model.schema import Schema
@@ -24,16 +25,22 @@ _TIMES = {Timestamp: TIME, Integer: WHOLE, Decimal: DECIMAL}
 
 
 class PastLog(PastEvents):
-    """Events of a log, up to where it ended when this was made."""
+    """Events of a log, up to where it ended when this was made.
+
+    Each is read by the schema of its number. `schema` is the last one, or a later one.
+    """
 
     def __init__(self, log: Log, schema: Schema) -> None:
         self.log, self.end, self.schema = log, log.end, schema
-        try:
-            schema.check_extends(Schema.from_dict(log.schema))
-        except SchemaError as why:
-            raise SparkError(
-                f"{log.folder}: its events are of another schema than the subscriptions: {why}"
-            ) from None
+        latest = log.schema_at(self.end)
+        if not extends(schema, latest):
+            self.schema = latest
+            try:
+                latest.check_extends(schema)
+            except SchemaError as why:
+                raise SparkError(
+                    f"{log.folder}: its events are of another schema than the subscriptions: {why}"
+                ) from None
 
     @property
     def where(self) -> str:
@@ -61,8 +68,7 @@ class PastLog(PastEvents):
     ) -> LogEvents:
         events = self.log.counts(0, self.end)[0]
         most = max(_SHARES * cores, -(-events // _LARGEST))
-        document = schema_document(Schema.from_dict(self.log.schema))
-        return LogEvents(self.where, document, tuple(log_shares(self.log, 0, self.end, most)))
+        return LogEvents(self.where, tuple(log_shares(self.log, 0, self.end, most)))
 
     def numbers(self) -> TimeSpan:
         for first, _ in self.log.events(0, self.end):

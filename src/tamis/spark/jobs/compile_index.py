@@ -6,7 +6,8 @@ when all of them are there.
 
 From a log, a shard is compiled from that of the previous version and the changes since, if there
 is a previous version with as many shards and the same modules; else from all changes of the log.
-Refused conditions are kept beside the shard, and tried again for the next version.
+Refused conditions are kept beside the shard, and tried again for the next version. A condition is
+read by the schema of its number, and a version has the schema of its own.
 
 With statistics of past events, clauses are placed for these, and schedulers start from their
 estimates. Otherwise the last events of the log are used.
@@ -78,8 +79,9 @@ def compile_log(
     `modules`, which declare the operators that conditions call.
     """
     versions.check_log(log)
-    where = _stats_folder(stats, Schema.from_dict(log.schema))
     at = log.end if sequence is None else sequence
+    schema = log.schema_at(at)
+    where = _stats_folder(stats, schema)
     before = versions.at(at)
     if before is not None and before.sequence == at:
         _check_same(before, shards, stats, modules)
@@ -100,7 +102,7 @@ def compile_log(
         task = LogShardTask(
             str(log.folder), str(draft), since, at, shards, folders, where, tuple(modules)
         )
-        _describe(draft, _made(spark, task, shards, progress), at, log.schema, log.ids, how)
+        _describe(draft, _made(spark, task, shards, progress), at, schema.to_dict(), log.ids, how)
     return _published(versions, at)
 
 

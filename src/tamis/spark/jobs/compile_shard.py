@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,11 +16,12 @@ from tamis.engine import Engine
 from tamis.engine.warm_start import plan_for
 from tamis.model.schema import Schema
 from tamis.replay.event_source import event_sample
-from tamis.replay.live_subscriptions import shard_of, subscribe_rows
+from tamis.replay.live_subscriptions import extend_engine, shard_of, subscribe_rows
 from tamis.replay.log_events import LogEvents, log_shares
 from tamis.spark.runtime.engine_folders import laid_out
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
+from tamis.store.schema_records import SchemaRange
 from tamis.store.stats import Stats
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 _TAIL = 1 << 14  # sequence numbers at the end of a log, of which a sample is planned for
 _SHARES = 3  # of that tail
 SHOWN = 20  # refusals that a version keeps, to show them
-_REFUSED = "refused.arrow"  # in the folder of a shard: id and condition
+_COLUMNS = ["id", "condition", "added"]
+_REFUSED = "refused.arrow"  # in the folder of a shard: these columns
 NO_SHARD = -1  # of rows without an id
-_NOTHING = pa.table({"id": pa.array([], pa.int64()), "condition": pa.array([], pa.string())})
 COMPILED = pa.schema(
     [
         ("shard", pa.int32()),
@@ -77,7 +78,7 @@ class LogShardTask(NamedTuple):
         for module in self.modules:
             import_module(module)
         log = Log.open(self.log)
-        engine = Engine(Schema.from_dict(log.schema))
+        engine = Engine(log.schema_at(self.since))
         if self.folders is not None:
             engine = Engine.open(self.folders[shard])
         changes = log.changes(self.since, self.at)
@@ -86,7 +87,7 @@ class LogShardTask(NamedTuple):
             changes = changes.filter(pa.array(mine, pa.bool_()))
         snapshot = SubscriptionSnapshot()
         snapshot.fold(changes)
-        rows = snapshot.table(log.ids).select(["id", "condition"])
+        rows, wrong = snapshot.table(log.ids).select(_COLUMNS), list[_Refusals]()
         if self.folders is not None:
             # Any change but a renewal ends the subscription that was there before.
             kinds = np.asarray(changes["kind"].combine_chunks())
@@ -95,9 +96,14 @@ class LogShardTask(NamedTuple):
             for id in ids:
                 if id in engine:
                     engine.unsubscribe(id)
-            rows = pa.concat_tables([_refused(self.folders[shard], ids, log.ids), rows])
+            earlier = _refused(self.folders[shard], ids, log.ids)
+            wrong += _try_again(engine, log, earlier, self.since)
+        for part in log.schemas(self.since, self.at):
+            extend_engine(engine, part.schema)
+            wrong.append(_subscribe(engine, _within(rows, part)))
+        extend_engine(engine, log.schema_at(self.at))
         sample = _sample(log, self.at) if self.stats is None else None
-        yield _saved(engine, rows, Path(self.draft), shard, self.stats, sample)._asdict()
+        yield _saved(engine, wrong, Path(self.draft), shard, self.stats, sample)._asdict()
 
 
 class RowShardTask(NamedTuple):
@@ -135,7 +141,7 @@ class RowShardTask(NamedTuple):
         # A shard without rows is made here.
         schema = Schema.from_dict(json.loads(self.schema))
         for empty in set(range(shards)) - set(made):
-            made[empty] = _saved(Engine(schema), _NOTHING, Path(self.draft), empty, self.stats)
+            made[empty] = _saved(Engine(schema), [], Path(self.draft), empty, self.stats)
         return [made[each] for each in sorted(made)]
 
     def shard(self, table: pa.Table) -> pa.Table:
@@ -146,53 +152,90 @@ class RowShardTask(NamedTuple):
             for module in self.modules:
                 import_module(module)
             engine = Engine(Schema.from_dict(json.loads(self.schema)))
-            rows = table.select(["id", "condition"])
-            made = _saved(engine, rows, Path(self.draft), shard, self.stats)
+            refused = _subscribe(engine, table.select(["id", "condition"]))
+            made = _saved(engine, [refused], Path(self.draft), shard, self.stats)
         return pa.Table.from_pylist([made._asdict()], COMPILED)
+
+
+class _Refusals(NamedTuple):
+    """Subscriptions that were refused, and why."""
+
+    rows: pa.Table
+    reasons: list[str]
+
+
+def _subscribe(engine: Engine, rows: pa.Table) -> _Refusals:
+    refused = subscribe_rows(engine, rows.select(["id", "condition"]))
+    reasons = [f"{rows['id'][row].as_py()!r}: {reason}" for row, reason in refused]
+    return _Refusals(rows.take(pa.array([row for row, _ in refused], pa.int64())), reasons)
+
+
+def _within(rows: pa.Table, part: SchemaRange) -> pa.Table:
+    """The subscriptions that were added in a range."""
+    added = np.asarray(rows["added"])
+    return rows.filter(pa.array((part.start <= added) & (added < part.end)))
+
+
+def _try_again(engine: Engine, log: Log, rows: pa.Table, since: int) -> list[_Refusals]:
+    """Subscribe what the previous version refused, if the schema of its number accepts it by now.
+
+    An operator may have been missing. But an extension of the schema does not help.
+    """
+    if not rows.num_rows:
+        return []
+    found: list[_Refusals] = []
+    for part in log.schemas(0, since):
+        mine = _within(rows, part)
+        refused = _subscribe(Engine(part.schema), mine)
+        wrong = set(refused.rows["id"].to_pylist())
+        fine = pa.array([id not in wrong for id in mine["id"].to_pylist()], pa.bool_())
+        found += [refused, _subscribe(engine, mine.filter(fine))]
+    return found
 
 
 def _saved(
     engine: Engine,
-    table: pa.Table,
+    refused: Sequence[_Refusals],
     draft: Path,
     shard: int,
     stats: str | None,
     sample: pa.Table | None = None,
 ) -> CompiledShard:
-    """Fill an engine and save it, in a folder of its own: another attempt may still be writing.
+    """Save an engine, in a folder of its own: another attempt may still be writing.
 
     An engine that has seen no events has not placed its clauses. Each worker would place them for
     itself, and share nothing; so the engine is planned for a sample first.
     """
-    refused = subscribe_rows(engine, table)
     if stats is not None:
         engine.expect(Stats.open(stats))
     elif sample is not None and not laid_out(engine):
         plan_for(engine, sample)
     folder = draft / f"{shard_name(shard)}-{uuid.uuid4().hex}"
     engine.save(folder)
-    if refused:
-        wrong = table.select(["id", "condition"]).take([row for row, _ in refused])
+    reasons = [reason for each in refused for reason in each.reasons]
+    if reasons:
+        wrong = pa.concat_tables([each.rows for each in refused])
         with pa.ipc.new_file(str(folder / _REFUSED), wrong.schema) as writer:
             writer.write_table(wrong)
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
-    reasons = [f"{table['id'][row].as_py()!r}: {reason}" for row, reason in refused[:SHOWN]]
-    return CompiledShard(shard, folder.name, len(engine), size, len(refused), reasons)
+    return CompiledShard(shard, folder.name, len(engine), size, len(reasons), reasons[:SHOWN])
 
 
 def _refused(folder: str, ended: Collection[Any], ids: str) -> pa.Table:
     """The conditions that the previous version refused, without those that have ended."""
     path = Path(folder) / _REFUSED
+    nothing = {"id": ID_TYPES[ids], "condition": pa.string(), "added": pa.int64()}
     if not path.exists():
-        return _NOTHING.set_column(0, "id", pa.array([], ID_TYPES[ids]))
+        return pa.schema(nothing).empty_table()
     with pa.OSFile(str(path)) as file:
         table = pa.ipc.open_file(file).read_all()
+    if "added" not in table.column_names:  # written before schemas grew in logs
+        table = table.append_column("added", pa.array(np.zeros(table.num_rows, np.int64)))
     return table.filter(pa.array([id not in ended for id in table["id"].to_pylist()], pa.bool_()))
 
 
 def _sample(log: Log, end: int) -> pa.Table | None:
     """A sample of the last events before a sequence number; None if there are no events."""
-    tail = tuple(log_shares(log, max(0, end - _TAIL), end, _SHARES))
-    events = LogEvents(str(log.folder), json.dumps(log.schema), tail)
-    found = event_sample(events, Schema.from_dict(log.schema).attributes)
+    tail = tuple(log_shares(log, min(end, max(log.begin, end - _TAIL)), end, _SHARES))
+    found = event_sample(LogEvents(str(log.folder), tail), log.schema_at(end).attributes)
     return found if found.num_rows else None

@@ -5,6 +5,7 @@ Where no folder can be mapped as it is, a copy is saved for the time of the job.
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tamis.encode.validation import extends
 from tamis.engine import Engine
 from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError
@@ -95,11 +97,13 @@ def held_subscriptions(
     scratch: Path,
     events: Callable[[Schema], EventSource],
     operators: Operator | Iterable[Operator] = (),
+    latest: Schema | None = None,
 ) -> Iterator[SavedSubscriptions]:
     """Subscriptions in folders that workers can open: as they are, or copies in `scratch`.
 
     An engine is copied as it is now. So is a saved one that has not placed its clauses yet, after
-    it has seen a sample of the events. The version is not swept meanwhile.
+    it has seen a sample of the events. A copy follows the `latest` schema of the events, if that
+    extends its own. The version is not swept meanwhile.
     """
     with ExitStack() as held:
         if isinstance(subscriptions, Engine):
@@ -109,15 +113,19 @@ def held_subscriptions(
             folders = held.enter_context(held_folders(subscriptions))
             found = SavedSubscriptions.open(folders, pack_operators(operators))
             held.callback(found.close)
-        paths = list(found.folders) or [""]
-        for at, engine in enumerate(found.engines):
-            placed = laid_out(engine)
+        paths, engines = list(found.folders) or [""], list(found.engines)
+        for at, given_engine in enumerate(engines):
+            engine, placed = given_engine, laid_out(given_engine)
+            if latest is not None and engine.schema != latest and extends(latest, engine.schema):
+                engine, placed = copy.deepcopy(engine), False
+                engine.extend(latest)
+                engines[at] = engine
             if not placed:
                 plan_for(engine, event_sample(events(engine.schema), engine.schema.attributes))
             if not placed or not paths[at]:
                 paths[at] = str(scratch / f"engine-{at}")
                 engine.save(paths[at])
-        yield found._replace(folders=tuple(paths))
+        yield found._replace(folders=tuple(paths), engines=tuple(engines))
 
 
 def laid_out(engine: Engine) -> bool:

@@ -59,12 +59,13 @@ _lock = Lock()
 
 
 def open_engine(
-    folder: str | os.PathLike[str], operators: bytes = b"", *, shards: int = 1
+    folder: str | os.PathLike[str], operators: bytes = b"", *, shards: int = 1, follows: str = ""
 ) -> Engine:
     """The engine that was saved to a folder, mapped into memory: neighbours share its pages.
 
     `operators` are those that `pack_operators` packed. The driver has compared checksums. An engine
     that took the place of another is opened anew. It is one of `shards`, which stay open together.
+    One that `follows` a log is only for tasks that extend its schema as the log does.
     """
     path = Path(folder)
     try:
@@ -74,7 +75,7 @@ def open_engine(
             f"{path}: a worker cannot read it ({why.strerror}); on a cluster the subscriptions "
             "have to be in a folder that all machines share"
         ) from None
-    key = (str(path), now.st_dev, now.st_ino, fingerprint(path), operators)
+    key = (str(path), now.st_dev, now.st_ino, fingerprint(path), operators, follows)
 
     def opened() -> tuple[Engine, int]:
         limit_threads()

@@ -29,7 +29,7 @@ from tamis.model.dynamic import Dynamic
 from tamis.model.schema import EVENT_TYPE
 from tamis.replay.event_columns import schema_encoder
 from tamis.replay.event_source import EventSource
-from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
+from tamis.replay.pipeline import BatchPace, ReadEvents, encoder_of, read_events
 from tamis.spark.backtest.tally import ranks
 from tamis.spark.stats.attribute_values import attribute_values, event_table
 
@@ -66,7 +66,7 @@ class ValueTask(NamedTuple):
         for events in read_events(
             self.events.chunks(share), encoder, BatchPace(_AT_ONCE, _AT_ONCE)
         ):
-            yield from _value_rows(encoder, events.valid)
+            yield from _value_rows(encoder, events.valid.recoded(encoder))
             sample.offer(events, encoder)
         part = sample.written()
         if part is not None:
@@ -145,7 +145,8 @@ class _ShareSample:
         rank = ranked(events.numbers, self._job.seed)
         rows = np.flatnonzero(rank <= np.uint64(self._job.limit))
         if len(rows):
-            some = validate(encoder, events.valid.table.take(pa.array(rows)))
+            own = encoder_of(events.chunk, encoder)
+            some = validate(own, events.valid.table.take(pa.array(rows))).recoded(encoder)
             self._ranks = np.concatenate([self._ranks, rank[rows]])
             self._events.append(event_table(encoder, some, tracked(encoder)))
             if len(self._ranks) > 4 * self._job.most:

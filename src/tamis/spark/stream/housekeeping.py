@@ -1,9 +1,9 @@
 """Housekeeping of a store while a stream reads it.
 
 Expired leases are written to the log. A match costs more the more has changed since the version was
-compiled, so now and then a new version is compiled, and old ones are removed when no batch can need
-them. Small files of the log are merged once they have been read, and so are small parts of old
-batches.
+compiled, so now and then a new version is compiled, also when a domain has grown, and old ones are
+removed when no batch can need them. Small files of the log are merged once they have been read, and
+so are small parts of old batches.
 """
 
 from __future__ import annotations
@@ -86,6 +86,17 @@ class Housekeeper:
         since = 0 if latest is None else latest.sequence
         return self._log.counts(since)[1], changes_worth_version(latest, self._every)
 
+    def _grown(self) -> bool:
+        """Whether domains have grown since the latest version.
+
+        Each worker would have to compile the conditions of that version again.
+        """
+        latest = self._versions.latest()
+        if latest is None or not self._log.begin <= latest.sequence:
+            return False
+        parts = self._log.schemas(latest.sequence)
+        return len(parts) > 1 and bool(parts[-1].schema.grown_attributes(parts[0].schema))
+
     def turn(self, reached: StreamStatus | None) -> None:
         """Do what is due, given how far the stream is. A failure is noted, and tried again."""
         try:
@@ -93,7 +104,8 @@ class Housekeeper:
             changed, enough = self.changed()
             self._left_out = refused_text(self._versions.latest())
             rested = self._failed is None or time.monotonic() - self._since > _REST
-            if changed >= enough and self.compiling is None and rested and not self._closed:
+            due = changed >= enough or self._grown()
+            if due and self.compiling is None and rested and not self._closed:
                 self._since = time.monotonic()
                 self._compiling = Thread(target=self._make, name="tamis-compile", daemon=True)
                 self._compiling.start()

@@ -13,7 +13,9 @@ has events and changes of subscriptions in one sequence, so the number says who 
 event. A batch that is run again gives the same rows, whatever has changed since.
 
 A version knows who is live from its sequence number on. So a batch ends where a newer version
-begins, and the next batch is matched with that.
+begins, and the next batch is matched with that. A schema record of the log needs no such end: each
+event is read by the schema of its number, wherever a batch ends. Columns keep the types that they
+have when the reader starts.
 
 Options: `path` of the log; `index`, a folder of versions (without one, all subscriptions come from
 the log); `columns`, names with commas; `maxEventsPerTrigger`; `partitions`, how many tasks at most;
@@ -110,10 +112,14 @@ class LogOptions:
     name: str  # empty: no versions are kept for it
     modules: tuple[str, ...]
     report: str | None
+    types: tuple[pa.DataType, ...] = ()  # of the columns, as Spark has them
 
     @classmethod
-    def read(cls, given: Any) -> LogOptions:
-        """From the options of a `DataSource`, whose names are in lower case."""
+    def read(cls, given: Any, schema: StructType | None = None) -> LogOptions:
+        """From the options of a `DataSource`, whose names are in lower case.
+
+        `schema` is what Spark expects: the log may have extended its schema since.
+        """
         path = given.get("path")
         if not path:
             raise SparkError('format("tamis") reads a log: .load(path), or .option("path", …)')
@@ -140,6 +146,7 @@ class LogOptions:
             name,
             _names(given.get("operators")),
             str(local(given["report"]).absolute()) if given.get("report") else None,
+            () if schema is None else _arrow_types(schema, columns),
         )
 
     def first_range(self, start: int, end: int) -> VersionRange | None:
@@ -176,7 +183,7 @@ class LogOptions:
                 sequence,
                 shard,
                 len(shards),
-                self.columns,
+                tuple(zip(self.columns, self.types, strict=True)),
                 self.modules,
                 self.report,
             )
@@ -208,10 +215,10 @@ class TamisDataSource(DataSource):
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _BatchReader(LogOptions.read(self.options))
+        return _BatchReader(LogOptions.read(self.options, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
-        given = LogOptions.read(self.options)
+        given = LogOptions.read(self.options, schema)
         if given.latest and not given.name:
             raise SparkError(
                 "startingSequence: a stream that begins at the latest event needs a name, under "
@@ -333,6 +340,12 @@ def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
 
 def _names(given: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (given or "").split(",") if name.strip())
+
+
+def _arrow_types(schema: StructType, columns: Sequence[str]) -> tuple[pa.DataType, ...]:
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    return tuple(to_arrow_type(schema[name].dataType, timezone="UTC") for name in columns)
 
 
 def _whole(given: Any, option: str, least: int = 1) -> int | None:

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.encode.arrow import one_chunk
+from tamis.encode.validation import extends, same_codes
 from tamis.errors import StoreError
 from tamis.files.checksum import crc32
 from tamis.files.os_errors import os_errors_as
-from tamis.model.schema import Schema
-from tamis.replay.event_columns import column_at
-from tamis.replay.event_source import EventChunk, RowLayout
+from tamis.replay.event_columns import column_at, list_column, placed
 from tamis.replay.live_subscriptions import LivePairs, LiveSubscriptions
+from tamis.replay.log_matching import match_log
 from tamis.replay.parts import RAW, REASON, SEQUENCE, SUBSCRIPTION
-from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
-from tamis.spark.frames.frame_columns import column_types
+from tamis.replay.pipeline import BatchPace, ReadEvents
 from tamis.spark.runtime.operator_reports import noted_calls
 from tamis.spark.runtime.worker_cache import VERSIONS, LruCache, open_engine
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import DOCUMENT, Log
-from tamis.store.published import without_reserved
 
 _AT_ONCE = 8192  # events: their pairs are handed on before the next are matched
 _KEPT = 8  # shards of versions that stay open, and logs
@@ -48,7 +45,7 @@ class LogTask:
     sequence: int  # of the version
     shard: int
     shards: int
-    columns: tuple[str, ...]
+    columns: tuple[tuple[str, pa.DataType], ...]  # attributes, with the types that Spark expects
     modules: tuple[str, ...]  # that declare operators
     report: str | None = None  # the folder for reports of operators
 
@@ -58,47 +55,35 @@ class LogTask:
             import_module(module)
         log = self._log()
         live = self._live_shard(log)
-        live.take(log, self.end)
-        document = json.dumps(log.schema)
-        layout, types = RowLayout(document=document), _types(document)
-        chunks = (
-            EventChunk(np.arange(first, first + table.num_rows), without_reserved(table), layout)
-            for first, table in log.events(self.start, self.end)
-        )
-
         with noted_calls(live.engines, self.report):
             pace = BatchPace(_AT_ONCE, _AT_ONCE)
-            for events in read_events(chunks, live.encoder, pace):
-                pairs = live.match(events.valid, events.numbers)
+            for events, pairs in match_log(live, log, self.start, self.end, pace):
                 if len(pairs.rows):
-                    yield self._pair_rows(events, pairs, types)
+                    yield self._pair_rows(events, pairs)
                 if self.shard == 0 and events.valid.refused:
-                    yield self._dead_letters(events, live.ids, types)
+                    yield self._dead_letters(events, live.ids)
 
-    def _pair_rows(
-        self, events: ReadEvents, pairs: LivePairs, types: dict[str, pa.DataType]
-    ) -> pa.RecordBatch:
+    def _pair_rows(self, events: ReadEvents, pairs: LivePairs) -> pa.RecordBatch:
         rows, kept, nothing = pa.array(pairs.rows), {}, pa.nulls(len(pairs.rows), pa.string())
-        for name in self.columns:
+        for name, kind in self.columns:
             column = column_at(events.valid.table, name.split("."))
-            if column is None:  # no event of the segment binds it
-                kept[name] = pa.nulls(len(rows), types[name])
+            if column is None or name not in events.valid.schema.attributes:
+                # No event of the segment binds it, or it did not exist yet.
+                kept[name] = pa.nulls(len(rows), kind)
             else:
-                kept[name] = one_chunk(column).take(rows).cast(types[name])
+                kept[name] = _typed(one_chunk(column).take(rows), kind)
         numbers = pa.array(events.numbers[pairs.rows])
         return pa.RecordBatch.from_pydict(
             {SEQUENCE: numbers, SUBSCRIPTION: pairs.ids, **kept, REASON: nothing, RAW: nothing}
         )
 
-    def _dead_letters(
-        self, events: ReadEvents, ids: str, types: dict[str, pa.DataType]
-    ) -> pa.RecordBatch:
+    def _dead_letters(self, events: ReadEvents, ids: str) -> pa.RecordBatch:
         rows = [row for row, _ in events.valid.refused]
         return pa.RecordBatch.from_pydict(
             {
                 SEQUENCE: pa.array(events.chunk.numbers[rows]),
                 SUBSCRIPTION: pa.nulls(len(rows), ID_TYPES[ids]),
-                **{name: pa.nulls(len(rows), types[name]) for name in self.columns},
+                **{name: pa.nulls(len(rows), kind) for name, kind in self.columns},
                 **events.refusals(),
             }
         )
@@ -115,14 +100,22 @@ class LogTask:
         return _logs.get(self._identity(), lambda: Log.open(self.log), lambda: _KEPT)
 
     def _live_shard(self, log: Log) -> LiveSubscriptions:
-        """The shard as this process has it, with all changes that it has taken in."""
+        """The shard as this process has it, with all changes that it has taken in.
+
+        If the log has extended the schema since, it has an engine of its own, which follows: other
+        jobs use the engine of the version as it is.
+        """
         # The engine is asked for each time: another may have taken its place.
         base = None if self.folder is None else open_engine(self.folder, shards=self.shards)
+        if base is not None and self.folder is not None:
+            schema = log.schema_at(self.end - 1)
+            if not same_codes(schema, base.schema) and extends(schema, base.schema):
+                base = open_engine(self.folder, shards=self.shards, follows=str(log.identity))
         key = (self._identity(), self.folder, self.sequence, self.shard, self.shards, self.modules)
         return _live_shards.get(
             (*key, id(base)),
             lambda: LiveSubscriptions(
-                Schema.from_dict(log.schema),
+                log.schema_at(self.sequence),
                 log.ids,
                 base,
                 self.sequence,
@@ -133,10 +126,19 @@ class LogTask:
         )
 
 
-@lru_cache(maxsize=4)
-def _types(document: str) -> dict[str, pa.DataType]:
-    """The Arrow type that Spark expects for each attribute."""
-    from pyspark.sql.pandas.types import to_arrow_type
+def _typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column in the type that Spark expects: that which the schema gave when the reader started.
 
-    declared = column_types(Schema.from_dict(json.loads(document)))
-    return {name: to_arrow_type(kind, timezone="UTC") for name, kind in declared.items()}
+    A single value may be written bare where several are allowed. Where several are allowed only
+    since then, the first one is given.
+    """
+    several, listed = (pa.types.is_list(each) for each in (kind, column.type))
+    if several and not listed:
+        bound = np.asarray(column.is_valid())
+        column = list_column(column.drop_null(), bound.astype(np.int64), ~bound)
+    elif listed and not several:
+        lengths = np.asarray(pc.list_value_length(column).fill_null(0)).astype(np.int64)
+        filled = np.flatnonzero(lengths)
+        firsts = pc.list_flatten(column).take(pa.array((np.cumsum(lengths) - lengths)[filled]))
+        column = placed(firsts, filled, len(column))
+    return column.cast(kind)

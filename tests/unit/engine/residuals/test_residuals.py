@@ -6,6 +6,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema, parse
@@ -102,6 +103,39 @@ def test_one_value_satisfies_the_clause_and_its_residual() -> None:
     assert engine.match({"delay": [3, 12]}) == []  # 3 fails delay > 5, 12 fails delay != 12
     assert engine.match({"delay": [12, 7]}) == ["x"]
     assert engine.match({"delay": [3, 12], "dest": "D12"}) == ["x"]
+
+
+def test_a_program_repeats_a_range_of_its_clause_as_one_step() -> None:
+    engine = Engine(FLIGHTS)
+    few = " or ".join(f"dest = D{n}" for n in range(5))
+    many = " or ".join(f"delay = {n}" for n in range(10))
+    engine.subscribe(f"delay >= 2 and delay <= 7 and ({few}) and ({many})", id="x")
+    programs = [engine.residuals.steps(slot) for slot in engine.slot_table.slots("x").tolist()]
+    assert [len(steps) for steps in programs] == [11] * 5
+    assert engine.residuals.nbytes > 0
+    engine.check()
+    assert engine.match({"delay": [1, 12, 7], "dest": "D4"}) == ["x"]
+    assert engine.match({"delay": [1, 8, 12], "dest": "D4"}) == []
+
+
+def test_residuals_of_a_table_are_added_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.engine.clause_placement._STEP", 3)
+    texts = [
+        f"carrier = C{n} and " + " and ".join(f"(dest != D{m} or gate = G{m})" for m in range(5))
+        for n in range(2)
+    ]
+    engine = Engine(FLIGHTS)
+    engine.subscribe_table(pa.table({"id": ["0", "1"], "condition": texts}))
+    assert len(engine.residuals) == len(engine.matcher) == 10
+    engine.check()
+    live = {str(n): parse(text) for n, text in enumerate(texts)}
+    for event in (
+        {"carrier": "C1", "dest": "D3"},
+        {"carrier": "C1", "dest": "D4", "gate": ["G1", "G4"]},
+        {"carrier": "C0", "dest": "D9"},
+    ):
+        right = [id for id, condition in live.items() if satisfies(condition, event, FLIGHTS)]
+        assert engine.match(event) == right
 
 
 @pytest.mark.parametrize("matcher", ["scan", "tamis"])

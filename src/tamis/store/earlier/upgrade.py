@@ -20,7 +20,7 @@ from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import sync_folder
 from tamis.store.document import signed
-from tamis.store.format_one import FormatOneFiles, old_names
+from tamis.store.earlier.format_one import FormatOneFiles, old_names
 from tamis.store.head import create_head
 from tamis.store.log import (
     DOCUMENT,

@@ -1,0 +1,1 @@
+"""Logs of earlier formats: read, and rewritten in the current one."""
