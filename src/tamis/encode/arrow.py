@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from tamis.encode.arrow_checks import checked_table, is_readable
-from tamis.encode.arrow_reads import TableReads
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.columns import column_codes
+from tamis.encode.elements.element_table import element_table
+from tamis.encode.encoded_events import Elements, EncodedEvents
 from tamis.encode.encoder import Encoder
-from tamis.encode.json_events import rows_of
-from tamis.encode.nested_columns import flat_table
+from tamis.encode.json_events import encode_events, rows_of
+from tamis.encode.tables.nested_columns import flat_table
 from tamis.errors import EventError
 from tamis.files.arrays import Bools, Int64s
 from tamis.model.domain import Opaque
@@ -48,9 +49,16 @@ class EncodedTable(NamedTuple):
     table: pa.Table  # without structs
     columns: dict[int, Column]
     texts: dict[int, Texts]
+    elements: dict[int, Elements]
     certain: Rows  # rows with a value outside its domain; may repeat
     suspect: Rows  # rows that break a rule, judging by presence only; may repeat
     ignored: dict[str, int]  # values that the schema does not know, by name
+    stamp: int
+
+    @property
+    def events(self) -> EncodedEvents:
+        """All rows, of which none may be invalid."""
+        return EncodedEvents(self.table, self.columns, self.texts, self.elements, self.stamp)
 
 
 class RefusedRow(NamedTuple):
@@ -67,6 +75,8 @@ def events_from_arrow(encoder: Encoder, table: Any, missing: str | None = None) 
     `checked_table`.
     """
     table = checked_table(table, "a list of events or an Arrow table", EventError, missing)
+    if encoder.schema.is_open and encoder.elements:  # their attributes have no columns
+        return encode_events(encoder, rows_of(table))
     try:
         encoded = encode(encoder, table)
     except _UNREADABLE as refusal:
@@ -74,13 +84,7 @@ def events_from_arrow(encoder: Encoder, table: Any, missing: str | None = None) 
     for row, why in refusals(encoder, encoded):
         raise why.at_row(row)
     encoder.count_ignored(encoded.ignored)
-    return EventBatch(
-        encoded.table.num_rows,
-        columns=encoded.columns,
-        texts=encoded.texts,
-        stamp=encoder.stamp,
-        raw=TableReads(encoded.table, encoder.schema, encoded.columns),
-    )
+    return encoded.events.batch(encoder)
 
 
 def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> EncodedTable:
@@ -88,7 +92,7 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
 
     Raw texts are kept for attributes with patterns; with `every_text`, for every text attribute.
     """
-    table = as_table(table)
+    table, stamp = as_table(table), encoder.stamp
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if not is_readable(kind):  # it would crash Arrow itself
             raise EventError(f"the column {name!r} is {kind}, a type that is not read")
@@ -96,6 +100,7 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
     size = table.num_rows
     columns: dict[int, Column] = {}
     texts: dict[int, Texts] = {}
+    elements: dict[int, Elements] = {}
     certain: dict[int, Rows] = {}
     suspect = [np.zeros(0, np.int64)]
     ignored: dict[str, int] = {}
@@ -113,6 +118,18 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
             continue
         if at in columns:
             raise EventError(f"two columns are named {name!r}", attribute=name, rule="R2")
+        if at in encoder.elements:
+            structs, rows, bad = element_table(array, ignored, name, encoder.schema.unknown)
+            inner = encode(encoder.elements[at].encoder, structs, every_text=every_text)
+            certain[at] = np.concatenate([bad, rows[inner.certain]])
+            suspect.append(rows[inner.suspect])
+            if len(rows) or len(bad):
+                bound = np.unique(np.concatenate([rows, bad]))
+                columns[at] = Column(np.zeros(len(bound), np.int64), bound)
+                elements[at] = Elements(inner.events, rows)
+            for each, many in inner.ignored.items():
+                ignored[f"{name}.{each}"] = many
+            continue
         wanted = every_text or encoder.patterned[at] > 0
         read = _read(encoder, at, array, wanted)
         certain[at] = read.bad
@@ -130,10 +147,13 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
                 at = encoder.positions[name]
                 if at in columns and name != EVENT_TYPE:
                     many = _drop(at, columns, texts, certain, members)
+                    if at in elements:
+                        elements[at] = elements[at].of_events(~members)
                     ignored[name] = ignored.get(name, 0) + many
         suspect.append(_breaks(encoder, columns, view, members, size))
     bad = np.concatenate([suspect[0], *certain.values()])
-    return EncodedTable(table, columns, texts, bad, np.concatenate(suspect), ignored)
+    every = np.concatenate(suspect)
+    return EncodedTable(table, columns, texts, elements, bad, every, ignored, stamp)
 
 
 def refusals(encoder: Encoder, encoded: EncodedTable) -> Iterator[RefusedRow]:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from tamis.encode.frames import ABSENT, is_frame, nan_as_null, without_index
+from tamis.encode.tables.frames import ABSENT, is_frame, nan_as_null, without_index
 from tamis.errors import TamisError
 
 _NESTING = 32

@@ -130,6 +130,12 @@ class EventBatch:
             first=self._first + first,
         )
 
+    def codes_of(self, event: int, attribute: int) -> list[int]:
+        """The codes of one attribute of one event."""
+        run = slice(self.pairs.starts[event], self.pairs.starts[event + 1])
+        found: list[int] = self.pairs.code[run][self.pairs.attribute[run] == attribute].tolist()
+        return found
+
     def raw_values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
         """The values of an event as published, by attribute, for operators."""
         return self._values().event(self._first + event)

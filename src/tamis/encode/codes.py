@@ -276,6 +276,15 @@ class OpaqueCodec(Codec):
         raise AssertionError("an opaque attribute only exists or is missing")
 
 
+class ElementsCodec(NumberCodec):
+    """Lists of structs: 0, and the numbers of the conditions that some element satisfies."""
+
+    bottom, top = 0, _ENDLESS
+
+    def code(self, value: int) -> int:
+        return value
+
+
 class TextCodec(Codec):
     """Intervals between texts; the labels of the attribute map them to codes."""
 
@@ -317,5 +326,6 @@ def codec(domain: Domain, grows: bool = False) -> Codec:
         "timestamp": TimestampCodec,
         "opaque": OpaqueCodec,
         "dynamic": DynamicCodec,
+        "structs": ElementsCodec,
     }
     return kinds[domain.kind](domain)

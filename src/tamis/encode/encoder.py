@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +17,11 @@ from tamis.encode.batch import EventBatch, EventValues, Pairs, Texts
 from tamis.encode.clause import MISSING, Constraint, Folded, fold
 from tamis.encode.codes import Codec, TextCodec, codec
 from tamis.encode.dynamic_codes import DynamicCodec, key_of
+from tamis.encode.elements.element_conditions import ElementConditions, ElementEngine, numbers_of
 from tamis.encode.labels import HIGHEST, LOWEST, Labels, Moved
 from tamis.encode.terms import Row, Terms, from_rows
 from tamis.model.condition import Clause
+from tamis.model.elements.structs import Structs
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
 
@@ -39,9 +41,14 @@ class Encoder:
 
     schema: Schema
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(
+        self, schema: Schema, engines: Callable[[Schema], ElementEngine] | None = None
+    ) -> None:
+        """`engines` makes engines for conditions on elements; without it there are none."""
         self.labels: dict[int, Labels] = {}
         self.dynamic: set[int] = set()  # attributes whose labels are those of keys
+        self.elements: dict[int, ElementConditions] = {}
+        self._engines = engines
         self.codecs: list[Codec] = []
         self.positions: dict[str, int] = {}
         self.patterned: Counter[int] = Counter()  # text attributes whose raw texts are needed
@@ -55,10 +62,12 @@ class Encoder:
         The names of a grown domain get other codes: the clauses that mention it need new terms.
         """
         codecs, positions = list(self.codecs), dict(self.positions)
-        labels, dynamic = dict(self.labels), set(self.dynamic)
+        labels, dynamic, elements = dict(self.labels), set(self.dynamic), dict(self.elements)
         for position, (name, domain) in enumerate(schema.attributes.items()):
             if position < len(codecs):
-                if codecs[position].domain != domain:
+                if position in elements:
+                    elements[position].extend(domain)
+                elif codecs[position].domain != domain:
                     codecs[position] = codec(domain, grows=name == EVENT_TYPE)
                 continue
             positions[name] = position
@@ -67,9 +76,11 @@ class Encoder:
                 labels[position] = Labels()
             if isinstance(codecs[-1], DynamicCodec):
                 dynamic.add(position)
+            if isinstance(domain, Structs):
+                elements[position] = ElementConditions(domain.element, self._engines)
         # One step: an interrupt leaves the old schema or the new one.
         fresh = {"codecs": codecs, "positions": positions, "labels": labels, "dynamic": dynamic}
-        vars(self).update(fresh, schema=schema)
+        vars(self).update(fresh, elements=elements, schema=schema)
         self.restamp()
 
     def restamp(self) -> None:
@@ -102,7 +113,25 @@ class Encoder:
                             self.restamp()  # earlier batches did not keep the raw texts
                         self.patterned[constraint.attribute] += 1
         moved = self.count_texts(texts) if texts else {}
+        if self.elements:
+            self._hold(clauses)
         return EncodedClauses(from_rows([self._rows(clause) for clause in clauses]), moved)
+
+    def forget_reserved(self) -> None:
+        """Forget the numbers of conditions on elements that were compiled and not used."""
+        for conditions in self.elements.values():
+            conditions.forget_reserved()
+
+    def _hold(self, clauses: Sequence[Sequence[Constraint]]) -> None:
+        """Count the uses of conditions on elements."""
+        uses: dict[int, Counter[int]] = {}
+        for constraint in (each for clause in clauses for each in clause):
+            if constraint.attribute in self.elements:
+                closed = ((low, high - 1) for low, high in constraint.intervals)
+                uses.setdefault(constraint.attribute, Counter()).update(numbers_of(closed))
+        for at, numbers in uses.items():
+            if self.elements[at].hold(numbers):
+                self.restamp()  # earlier batches do not have them
 
     def count_texts(self, texts: Mapping[int, Mapping[str, int]]) -> dict[int, Moved]:
         """Count uses of texts as constants; return the labels that moved."""
@@ -126,6 +155,8 @@ class Encoder:
                 self.patterned[constraint.attribute] -= bool(constraint.patterns)
         for at, texts in self._texts(terms).items():
             self.labels[at].drop(texts)
+        for at, conditions in self.elements.items():
+            conditions.release(numbers_in(terms, at))
 
     def check(self, terms: Terms, clauses: Iterable[Sequence[Constraint]]) -> None:
         """Raise if other constants or patterns are in use than those of the terms and clauses."""
@@ -136,6 +167,8 @@ class Encoder:
         uses = self._texts(terms)
         for at, labels in self.labels.items():
             labels.check(Counter(uses.get(at, ())))
+        for at, conditions in self.elements.items():
+            conditions.check(numbers_in(terms, at))
 
     def _texts(self, terms: Terms) -> dict[int, list[str]]:
         """The text constants of terms, by attribute.
@@ -191,6 +224,9 @@ class Encoder:
 
     def events(self, events: Sequence[Event]) -> EventBatch:
         """Encode validated events."""
+        stamp = self.stamp
+        published = [event.values for event in events]
+        bound = self._with_elements(events) if self.elements else published
         ends: list[int] = [0]
         attributes: list[int] = []
         codes: list[int] = []
@@ -201,7 +237,7 @@ class Encoder:
             if event.ignored:
                 self.count_ignored(Counter(event.ignored))
             for at, values in sorted(
-                (positions[name], values) for name, values in event.values.items()
+                (positions[name], values) for name, values in bound[row].items()
             ):
                 if at in labels:
                     texts = [*map(key_of, values)] if at in self.dynamic else values
@@ -222,9 +258,27 @@ class Encoder:
                 at: Texts(texts, np.arange(len(texts)), np.array(rows, np.int64))
                 for at, (texts, rows) in raw.items()
             },
-            stamp=self.stamp,
-            raw=EventValues([event.values for event in events]),
+            stamp=stamp,
+            raw=EventValues(published),
         )
+
+    def _with_elements(self, events: Sequence[Event]) -> list[dict[str, tuple[Any, ...]]]:
+        """The values of events, with the codes of lists of structs in their place."""
+        found = [dict(event.values) for event in events]
+        for name in self.schema.lists:
+            lists = [event.elements.get(name, ()) for event in events]
+            if any(lists):
+                every = self.elements[self.positions[name]].codes(lists)
+                for values, codes in zip(found, every, strict=True):
+                    if codes:
+                        values[name] = codes
+        return found
+
+
+def numbers_in(terms: Terms, attribute: int) -> list[int]:
+    """The numbers of conditions on the elements of an attribute, with repetitions."""
+    mine = np.flatnonzero(terms.attribute == attribute)
+    return numbers_of(zip(terms.low[mine].tolist(), terms.high[mine].tolist(), strict=True))
 
 
 def closed(low: int, high: int, bottom: int, top: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from tamis.encode.encoder import Encoder
 from tamis.errors import EventError
 from tamis.model.domain import INT_HIGH, INT_LOW, TEXT_LIMIT, RefusalError, Text, show
 from tamis.model.dynamic import Dynamic
+from tamis.model.elements.structs import Structs
 from tamis.model.event import Event
 from tamis.model.schema import Schema
 
@@ -25,7 +26,10 @@ _TEXT = Text()
 
 def has_dynamic(schema: Schema) -> bool:
     """Whether events of the schema have values that no Arrow column can hold."""
-    return any(isinstance(each, Dynamic) for each in schema.attributes.values())
+    return any(
+        isinstance(each, Dynamic) or (isinstance(each, Structs) and has_dynamic(each.element))
+        for each in schema.attributes.values()
+    )
 
 
 def encode_events(encoder: Encoder, events: Sequence[Mapping[str, Any]]) -> EventBatch:

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.encode.arrow import as_table, encode, events_from_arrow, refusals
-from tamis.encode.arrow_reads import TableReads
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.codes import NameCodec, codec
+from tamis.encode.encoded_events import Elements, EncodedEvents
 from tamis.encode.encoder import Encoder
 from tamis.encode.json_events import encode_events, refusal, rows_of
 from tamis.errors import SchemaError
@@ -47,6 +47,7 @@ class ValidEvents:
     refused: list[Refused]  # the other rows
     columns: dict[int, Column]
     texts: dict[int, Texts]  # of every text attribute
+    elements: dict[int, Elements]  # of lists of structs
     schema: Schema
     stamp: int  # of the encoder that made the codes
     ignored: dict[str, int] = field(default_factory=dict)  # values left out of all rows, by name
@@ -74,23 +75,17 @@ class ValidEvents:
         """
         if self.given is not None:
             return encode_events(encoder, self.given)
-        columns = self.columns
+        found = self
         if not same_codes(self.schema, encoder.schema):
             if not extends(encoder.schema, self.schema):
                 return events_from_arrow(encoder, self.table)
-            columns = self.recoded(encoder).columns
-        if self.texts and encoder.stamp != self.stamp:
-            columns = dict(columns)
-            for at, (texts, which, rows) in self.texts.items():
-                labels = np.array(encoder.labels[at].codes(texts), np.int64)
-                columns[at] = Column(labels[which], rows)
-        return EventBatch(
-            len(self.rows),
-            columns=columns,
-            texts={at: texts for at, texts in self.texts.items() if encoder.patterned[at] > 0},
-            stamp=encoder.stamp,
-            raw=TableReads(self.table, self.schema, columns),
-        )
+            found = self.recoded(encoder)
+        return found.encoded.batch(encoder, self.schema)
+
+    @property
+    def encoded(self) -> EncodedEvents:
+        """The events alone."""
+        return EncodedEvents(self.table, self.columns, self.texts, self.elements, self.stamp)
 
 
 def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEvents:
@@ -109,17 +104,16 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
     else:
         refused = [Refused(row, str(why)) for row, why in refusals(encoder, encoded)]
     rows = np.arange(encoded.table.num_rows, dtype=np.int64)
-    found = ValidEvents(
-        encoded.table,
-        rows,
-        refused,
-        encoded.columns,
-        encoded.texts,
-        encoder.schema,
-        encoder.stamp,
-        encoded.ignored,
+    events = encoded.events
+    if refused:
+        good = np.ones(len(rows), np.bool_)
+        good[[row for row, _ in refused]] = False
+        rows, events = rows[good], events.filter(good)
+    table, columns, texts, elements, stamp = events
+    return ValidEvents(
+        *(table, rows, refused, columns, texts, elements, encoder.schema, stamp),
+        ignored=encoded.ignored,
     )
-    return _without_refused(found) if refused else found
 
 
 def validate_events(
@@ -135,33 +129,12 @@ def validate_events(
     good = np.array([reason is None for _, reason in sorted(reasons.items())], np.bool_)
     rows = np.flatnonzero(good)
     return ValidEvents(
-        *(table.filter(pa.array(good)), rows, sorted(refused), {}, {}, schema, encoder.stamp),
+        *(table.filter(pa.array(good)), rows, sorted(refused), {}, {}, {}, schema, encoder.stamp),
         given=[events[row] for row in rows.tolist()],
     )
 
 
-def _without_refused(given: ValidEvents) -> ValidEvents:
-    good = np.ones(len(given.rows), np.bool_)
-    good[[row for row, _ in given.refused]] = False
-    place = np.cumsum(good) - 1  # position of each valid row among the valid ones
-    size = int(np.count_nonzero(good))
-    columns: dict[int, Column] = {}
-    texts: dict[int, Texts] = {}
-    for at, (codes, rows) in given.columns.items():
-        kept = good if rows is None else good[rows]
-        if not kept.any():
-            continue
-        left = None if rows is None else place[rows[kept]]
-        if left is not None and len(left) == size and (np.diff(left) > 0).all():
-            left = None  # every remaining event has one value
-        columns[at] = Column(codes[kept], left)
-        if at in given.texts:
-            distinct, which, _ = given.texts[at]
-            texts[at] = Texts(distinct, which[kept], left)
-    table = given.table.filter(pa.array(good))
-    return replace(given, table=table, rows=given.rows[good], columns=columns, texts=texts)
-
-
+@lru_cache(maxsize=64)
 def same_codes(one: Schema, other: Schema) -> bool:
     """Whether two schemas are equal, including the order of their attributes."""
     return one is other or one.text == other.text

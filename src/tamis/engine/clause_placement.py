@@ -69,14 +69,15 @@ def put_terms(
 
 def remove_clauses(engine: Engine, slots: Slots) -> None:
     """Remove the clauses of slots from all parts but the calls."""
-    terms = engine.matcher.terms(slots) if engine.encoder.labels else None
+    constants = engine.encoder.labels or engine.encoder.elements
+    terms = engine.matcher.terms(slots) if constants else None
     engine.matcher.remove(slots)
     tests = [engine.patterns.remove(slot) for slot in slots.tolist()]
     for slot in slots.tolist():
         rest = engine.residuals.remove(slot)
         if rest is not None:
             engine.encoder.release(rest)
-    if terms is not None:  # without text attributes there are no constants to release
+    if terms is not None:
         engine.encoder.release(terms, tests)
 
 

@@ -25,9 +25,13 @@ from tamis.model.condition import (
     Condition,
     Literal,
     Not,
+    NumberedSome,
+    Or,
+    Some,
     ValueConstraint,
     parts_of,
 )
+from tamis.model.elements.structs import list_name
 from tamis.model.open_schema import schema_for
 from tamis.operators.registry import Operators
 from tamis.schedule.base import ON_FALSE, ON_TRUE
@@ -68,10 +72,25 @@ def compile_condition(
             encoder.extend(schema)
     check_condition(parsed, schema, operators.signatures, text, language, stored=stored)
     try:
-        compiled = _compile_clauses(expand(parsed), encoder, operators)
+        indexed = number_elements(parsed, encoder) if encoder.elements else parsed
+        compiled = _compile_clauses(expand(indexed), encoder, operators)
     except ConditionError as error:
         raise error.with_text(text) from None
     return CompiledCondition(condition if language == NATIVE else parsed, compiled)
+
+
+def number_elements(condition: Condition, encoder: Encoder) -> Condition:
+    """A condition with numbers in place of conditions on elements: `items contains 3`."""
+    if isinstance(condition, Some):
+        name, span = list_name(condition.attribute, encoder.schema), condition.span
+        number = encoder.elements[encoder.positions[name]].number(condition.condition)
+        return NumberedSome(name, "contains", number, span, condition)
+    if isinstance(condition, Not):
+        return Not(number_elements(condition.part, encoder))
+    if isinstance(condition, And | Or):
+        parts = tuple(number_elements(part, encoder) for part in condition.parts)
+        return type(condition)(parts)
+    return condition
 
 
 def _compile_clauses(
@@ -101,7 +120,7 @@ def _compile_clause(
     known: Folded | None,
 ) -> CompiledClause:
     """Compile a clause that has passed the type check; refuse one that can never hold."""
-    ordinary, calls, constraints, _ = parts_of(clause.literals)
+    ordinary, calls, constraints, *_ = parts_of(clause.literals)
     folded = encoder.fold(ordinary, known)
     residual = residuals.program(clause, folded)
     if not calls:
@@ -122,7 +141,7 @@ def parse_calls(text: str) -> ClauseCalls:
         Literal(part.part, False) if isinstance(part, Not) else Literal(part, True)
         for part in literals
     )
-    _, calls, constraints, _ = parts_of(clause)
+    _, calls, constraints, *_ = parts_of(clause)
     collected = collect_calls(calls, constraints)
     assert collected is not None
     return collected

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from tamis.encode.columns import is_text
-from tamis.engine.saved_part import SavedPart
+from tamis.engine.saved.saved_part import SavedPart
 from tamis.errors import SubscriptionError
 from tamis.files.arrays import Int64s
 from tamis.files.saved_checks import array_of, require, within

@@ -8,6 +8,7 @@ from tamis.encode.encoder import Encoder
 from tamis.engine import repair
 from tamis.engine.bulk_load import parsed
 from tamis.engine.compiled_condition import compile_condition
+from tamis.engine.element_engine import element_engine
 from tamis.engine.ids import Id
 from tamis.errors import ConditionError, SchemaError
 from tamis.language.dialects.registry import NATIVE
@@ -31,7 +32,7 @@ def declare(engine: Engine, schema: Schema) -> None:
     # A repair builds everything again from the schema of the encoder and the conditions. If it is
     # interrupted, the next call goes on with it.
     ignored = engine.encoder.ignored
-    encoder = Encoder(schema)
+    encoder = Encoder(schema, element_engine)
     encoder.ignored = ignored
     engine.torn = True
     engine.encoder = encoder
@@ -41,7 +42,7 @@ def declare(engine: Engine, schema: Schema) -> None:
 def _refused(engine: Engine, schema: Schema) -> list[tuple[Id, ConditionError]]:
     """The subscriptions whose conditions the schema does not accept, with the reasons."""
     called = engine.calls.operators_by_owner()
-    encoder = Encoder(schema)
+    encoder = Encoder(schema, element_engine)
     found: list[tuple[Id, ConditionError]] = []
     for id, leader, source in engine.slot_table.sources():
         condition = parsed(source, engine.schema)

@@ -11,20 +11,21 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
-from tamis.encode.frames import ABSENT, check_missing, without_missing
-from tamis.encode.terms import joined
-from tamis.engine import bulk_load, declaration, repair, saved_engine, snapshot, warm_start
+from tamis.encode.tables.frames import ABSENT, check_missing, without_missing
+from tamis.engine import bulk_load, declaration, repair, warm_start
 from tamis.engine.bulk_load import parsed
 from tamis.engine.calls.call_filter import CallFilter
-from tamis.engine.calls.clause_calls import fits
 from tamis.engine.clause_placement import place_clauses, remove_clauses
 from tamis.engine.compiled_condition import CompiledCondition, compile_condition
 from tamis.engine.domain_growth import extend_domains
+from tamis.engine.element_engine import element_engine, with_element_engines
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.event_door import BAD, encode_events, good_events
+from tamis.engine.explanation import explain_subscription
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
 from tamis.engine.residuals.residual_filter import ResidualFilter
+from tamis.engine.saved import saved_engine, snapshot
 from tamis.engine.slot_table import SlotTable
 from tamis.errors import EventError, MatcherError, SchemaError
 from tamis.language import to_text
@@ -34,9 +35,9 @@ from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import Plans, match_bits
 from tamis.match.plan import LINES, Plan
 from tamis.match.registry import create, name_of
-from tamis.model.condition import Call, Condition, leaves
+from tamis.model.condition import Condition
 from tamis.model.event import Event
-from tamis.model.explain import Branch, Explanation, explain
+from tamis.model.explain import Explanation
 from tamis.model.schema import Schema
 from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
@@ -93,7 +94,7 @@ class Engine:
                 raise MatcherError("the matcher holds clauses already; each engine needs its own")
         self._lock = EngineLock()  # kernels release the GIL and share scratch buffers
         self.torn = False  # during a change, and after one that was interrupted
-        self.encoder = Encoder(schema)
+        self.encoder = Encoder(schema, element_engine)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.slot_table = SlotTable()
         self.patterns = PatternFilter()
@@ -176,6 +177,7 @@ class Engine:
         with self._lock.mutex:
             self._ready()
             checked = self.slot_table.check_new(id)
+            self.encoder.forget_reserved()
             source, compiled = self.compile(condition, language, stored=stored)
             slots = self.slot_table.reserve(len(compiled))
             self.torn = True
@@ -202,6 +204,7 @@ class Engine:
         """
         with self._lock.mutex:
             self._ready()
+            self.encoder.forget_reserved()
             return bulk_load.subscribe_table(self, table, progress, language, stored)
 
     def unsubscribe(self, id: Id) -> None:
@@ -306,28 +309,23 @@ class Engine:
 
         `missing` is as in `match_batch`.
         """
-        if self.torn:
+        if self.torn or self.encoder.elements:  # elements are matched by an engine of their own
             with self._lock.mutex:
                 self._ready()
+                return encode_events(self.encoder, events, missing)
         return encode_events(self.encoder, events, missing)
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Explain why a subscription matches an event or not, predicate by predicate."""
-        checked = Event.of(self.schema, event)
         with self._lock.mutex:
             self._ready()
-            condition = parsed(self.slot_table.source(id), self.schema)
-            if condition is None:
-                return Explanation(True, (Branch(True, (), ()),))
-            names = {leaf.operator for leaf in leaves(condition) if isinstance(leaf, Call)}
-            evaluators = self.calls.evaluators(self.slot_table.slots(id).tolist(), names)
-            with self._lock.in_operators:
-                return explain(condition, checked, self.schema, evaluators, fits)
+            return explain_subscription(self, id, event, self._lock.in_operators)
 
     def report(self) -> Report:
         """The calls of operators, and the attributes of events that the schema ignores."""
         ignored = dict(self.encoder.ignored)
-        return replace(self.calls.report(), undecided=self.residuals.undecided, ignored=ignored)
+        undecided = sum(each.residuals.undecided for each in with_element_engines(self))
+        return replace(self.calls.report(), undecided=undecided, ignored=ignored)
 
     def plan(self, id: Id | None = None, lines: int = LINES) -> Plan:
         """The plan of the matcher: where it keeps the subscriptions, the expected cost, and why.
@@ -417,13 +415,4 @@ class Engine:
         """Raise if an invariant is broken. Slow, for tests."""
         with self._lock.mutex:
             self._ready()
-            self.matcher.check()
-            slots = self.matcher.clauses.live_slots()
-            owners = self.slot_table.check()
-            assert slots.tolist() == sorted(owners), "each clause has one subscription"
-            patterned = self.patterns.check()
-            assert self.calls.check().items() <= owners.items()
-            rest = self.residuals.check(slots)
-            terms = joined((self.matcher.terms(slots), *rest))
-            self.encoder.check(terms, patterned.values())
-            repair.check_clauses(self, patterned)
+            repair.check(self)

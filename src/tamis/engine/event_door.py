@@ -11,7 +11,7 @@ from tamis.encode.arrow import events_from_arrow
 from tamis.encode.arrow_checks import checked_table
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
-from tamis.encode.frames import (
+from tamis.encode.tables.frames import (
     ABSENT,
     REFUSE,
     check_missing,

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.engine.saved_part import MappedTexts, SavedPart, texts
+from tamis.engine.saved.saved_part import MappedTexts, SavedPart, texts
 from tamis.files.arrays import Int64s
 from tamis.files.saved_checks import array_of, require, whole
 from tamis.match.answers import SlotIds

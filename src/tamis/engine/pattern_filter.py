@@ -17,7 +17,7 @@ from tamis.encode.batch import EventBatch, Texts
 from tamis.encode.clause import Constraint, constraint_from_json, constraint_to_json
 from tamis.encode.intervals import before
 from tamis.engine.lazy_dict import Interner, LazyDict
-from tamis.engine.saved_part import SavedPart, texts
+from tamis.engine.saved.saved_part import SavedPart, texts
 from tamis.errors import SavedIndexError
 from tamis.files.arrays import Bools, Int32s, Int64s
 from tamis.files.saved_checks import array_of, require, rising, whole, within

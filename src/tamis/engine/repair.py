@@ -16,10 +16,12 @@ import pyarrow as pa
 from tamis.encode.clause import Constraint
 from tamis.encode.columns import is_text
 from tamis.encode.encoder import Encoder
+from tamis.encode.terms import joined
 from tamis.engine.bulk_load import parsed, subscribe_table
 from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.compiled_condition import CompiledClause, compile_condition
 from tamis.engine.condition_sources import ConditionSource, TableRow
+from tamis.engine.element_engine import element_engine
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
@@ -40,7 +42,7 @@ def repair(engine: Engine) -> None:
     vars(fresh).update(
         _lock=EngineLock(),
         torn=False,
-        encoder=Encoder(engine.schema),
+        encoder=Encoder(engine.schema, element_engine),
         matcher=engine.matcher,
         slot_table=SlotTable(),
         patterns=PatternFilter(),
@@ -119,3 +121,16 @@ def _subscribe(fresh: Engine, id: Id, source: ConditionSource) -> None:
     condition = parsed(source, fresh.schema)
     assert condition is not None  # without predicates there are no calls, and no long texts
     fresh.subscribe(condition, id, stored=True)
+
+
+def check(engine: Engine) -> None:
+    """Raise if an invariant of an engine is broken: its parts agree with each other."""
+    engine.matcher.check()
+    slots = engine.matcher.clauses.live_slots()
+    owners = engine.slot_table.check()
+    assert slots.tolist() == sorted(owners), "each clause has one subscription"
+    patterned = engine.patterns.check()
+    assert engine.calls.check().items() <= owners.items()
+    rest = engine.residuals.check(slots)
+    terms = joined((engine.matcher.terms(slots), *rest))
+    engine.encoder.check(terms, patterned.values())

@@ -20,7 +20,7 @@ import pyarrow as pa
 from tamis.engine.condition_sources import ConditionSource, ConditionSources
 from tamis.engine.ids import Id, IdTable
 from tamis.engine.lazy_dict import LazyDict
-from tamis.engine.saved_part import SavedPart
+from tamis.engine.saved.saved_part import SavedPart
 from tamis.errors import SubscriptionError
 from tamis.files.arrays import Int32s, Int64s
 from tamis.files.saved_checks import array_of, require, rising, whole, within

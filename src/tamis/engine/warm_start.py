@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tamis.encode.batch import EventBatch
 from tamis.encode.validation import validate
+from tamis.engine.element_engine import with_element_engines
 from tamis.errors import EventError
 from tamis.match.answers import Matches
 from tamis.match.capabilities import settle
@@ -56,7 +57,8 @@ def plan_for(engine: Engine, events: pa.Table) -> int:
     valid = validate(engine.encoder, events)
     if len(valid):
         engine.matcher.match(valid.batch(engine.encoder))  # once: twice would count double
-        settle(engine.matcher)
+        for each in with_element_engines(engine):
+            settle(each.matcher)
     return len(valid)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tamis.errors import ConditionError, nearest
 from tamis.language import spans
 from tamis.language.constants import check_constant, kind_of_constant, kind_text
@@ -24,15 +26,23 @@ _NUMBERS = ("integer", "decimal")
 DYNAMIC = "dynamic"
 
 
-def check_comparison(comparison: Comparison, schema: Schema, text: str | None) -> None:
+def check_comparison(
+    comparison: Comparison, schema: Schema, attributes: Mapping[str, Domain], text: str | None
+) -> None:
     """Refuse unknown attributes, values of two kinds, and comparators that a kind lacks."""
-    _ComparisonCheck(comparison, schema, text).check()
+    _ComparisonCheck(comparison, schema, attributes, text).check()
 
 
 class _ComparisonCheck:
-    def __init__(self, comparison: Comparison, schema: Schema, text: str | None) -> None:
-        self.comparison, self.attributes, self.text = comparison, schema.attributes, text
-        self.words = {} if schema.is_open else schema.attributes  # that are in doubt
+    def __init__(
+        self,
+        comparison: Comparison,
+        schema: Schema,
+        attributes: Mapping[str, Domain],
+        text: str | None,
+    ) -> None:
+        self.comparison, self.attributes, self.text = comparison, attributes, text
+        self.words = {} if schema.is_open else attributes  # that are in doubt
 
     def check(self) -> None:
         comparison = self.comparison

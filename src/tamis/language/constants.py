@@ -25,3 +25,12 @@ def kind_text(kind: str) -> str:
 def check_constant(given: Constant, kind: str) -> None:
     """Raise a `RefusalError` for a constant of another kind; `any` takes all."""
     (_DOMAINS.get(kind) or _DOMAINS[kind_of_constant(given)]).constant(given)
+
+
+def value_hint(domain: Domain, item: object) -> str | None:
+    """A hint for a constant that is not in a domain."""
+    if domain.kind == "text" and not isinstance(item, str):
+        return "put text in quotes"
+    if domain.kind == "boolean" and isinstance(item, str):
+        return "write true or false, without quotes"
+    return None

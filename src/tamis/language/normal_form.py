@@ -26,6 +26,7 @@ from tamis.model.condition import (
     Not,
     Or,
     Predicate,
+    Some,
     ValueConstraint,
     attributes_of,
 )
@@ -92,6 +93,11 @@ def _check_depth(condition: Condition) -> None:
                     raise LimitError(_TOO_DEEP, span=node.span)
                 continue
             if isinstance(node, Predicate | Call):
+                continue
+            if isinstance(node, Some):
+                if not isinstance(node.condition, Condition):
+                    raise ConditionError(f"{show(node.condition)} is not a condition")
+                waiting.setdefault(level + 1, {})[id(node.condition)] = node.condition
                 continue
             for part in (node.part,) if isinstance(node, Not) else node.parts:
                 if not isinstance(part, Condition):
@@ -161,6 +167,9 @@ def _size(condition: Condition, positive: bool, known: dict[tuple[int, bool], _S
         return _Size(1, values, isinstance(condition, ValueConstraint), 1)
     if isinstance(condition, Not):
         return _size(condition.part, not positive, known)
+    if isinstance(condition, Some):
+        inner = _size(condition.condition, True, known)
+        return inner._replace(predicates=inner.predicates + 1, clauses=1)
     key = id(condition), positive
     if key not in known:
         joined = isinstance(condition, And) == positive

@@ -3,6 +3,7 @@
     condition   = conjunction { "or" conjunction }
     conjunction = unary { "and" unary }
     unary       = "not" unary | "(" condition ")" | predicate | comparison | call | constraint
+                | "some" name "in" name "(" condition ")"
     predicate   = name comparator constants | name "is" [ "not" ] "null" | name
     call        = name "(" [ argument { "," argument } ] ")"
     constraint  = sum comparator sum
@@ -32,6 +33,7 @@ from tamis.model.condition import (
     COMPLEMENTS,
     COMPUTE,
     IS_NULL,
+    NAME,
     SIGNS,
     And,
     Arithmetic,
@@ -44,12 +46,14 @@ from tamis.model.condition import (
     Not,
     Or,
     Predicate,
+    Some,
     Value,
     ValueConstraint,
     Variable,
     Word,
     operands,
 )
+from tamis.model.elements.element_names import without_variable
 from tamis.model.operator import Signature
 from tamis.model.printer import KEYWORDS, constant_text, name_text
 from tamis.model.schema import Schema
@@ -59,6 +63,8 @@ _WORDS = frozenset(("in", "between", "exists", "missing", "starts", "ends"))
 _COMPARATORS = _SIMPLE | _WORDS
 _AFTER_A_PREDICATE = frozenset(("and", "or", ")", "end"))
 _OF_ATTRIBUTES = _WORDS | {"contains", "excludes", "like", "not"}
+_EXAMPLE = "as in: some item in items (item.sku = A1)"
+_SOME = frozenset(("some", "Some", "SOME"))  # a word only before a name and `in`
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
@@ -173,6 +179,8 @@ class _Parser(TokenReader):
         _, name, start, _ = self.tokens[self.at]
         self.at += 1
         kind = self.tokens[self.at][0]
+        if kind == "name" and name in _SOME and self.tokens[self.at + 1][0] == "in":
+            return self._some(start)
         if kind == "not":  # `x not in (…)`
             self.at += 1
             kind = self.tokens[self.at][0]
@@ -233,6 +241,24 @@ class _Parser(TokenReader):
         elif kind in SIGNS:
             hint = f"in arithmetic, write the value of an attribute as @{name_text(name)}"
         return self.error(f"expected a comparator after {name!r}", hint=hint)
+
+    def _some(self, start: int) -> Some:
+        """A condition on elements; the next token is the variable."""
+        variable = self.tokens[self.at][1]
+        if NAME.fullmatch(variable) is None or "." in variable:
+            raise self.error("expected a name for the element", hint=_EXAMPLE)
+        self.at += 2
+        kind, attribute, *_ = self.tokens[self.at]
+        if kind != "name":
+            raise self.error("expected a list of structs after 'in'", hint=_EXAMPLE)
+        self.at += 1
+        if self.tokens[self.at][0] != "(":
+            raise self.error("expected the condition on elements in parentheses", hint=_EXAMPLE)
+        self.deeper()
+        inner = without_variable(self._condition(), variable)
+        self.expect(")", "expected a closing parenthesis")
+        self.depth -= 1
+        return Some(variable, attribute, inner, (start, self.tokens[self.at - 1][3]))
 
     # -- operators ---------------------------------------------------------------------------------
 

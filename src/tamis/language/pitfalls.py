@@ -26,24 +26,27 @@ def doubtful_words(schema: Schema) -> set[str]:
     return {*_NULLS} if schema.is_open else {*schema.attributes, *_NULLS}
 
 
-def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None) -> None:
-    """Refuse bare words that name an attribute, `= null`, and `contains` for a part of a text."""
+def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None, stem: str = "") -> None:
+    """Refuse bare words that name an attribute, `= null`, and `contains` for a part of a text.
+
+    In the text, names of attributes begin with the stem.
+    """
     value, domain = predicate.value, schema.attributes[predicate.attribute]
     names = domain.values if isinstance(domain, Enumerated | Hierarchy) else ()
     for position, item in enumerate(value if isinstance(value, tuple) else (value,)):
         if not isinstance(item, Word) or item in names:
             continue
-        names_attribute = item in schema.attributes and not schema.is_open
-        if names_attribute or item.lower() in _NULLS:
+        named = item.startswith(stem) and item.removeprefix(stem) in schema.attributes
+        if (named and not schema.is_open) or item.lower() in _NULLS:
             span = spans.part_of_predicate(text, predicate, 2 + position)
-            _refuse_null(predicate, item, span, domain.kind == "dynamic")
+            _refuse_null(predicate, item, span, stem, domain.kind == "dynamic")
             _refuse_attribute_name(item, span)
     if predicate.comparator in ("contains", "excludes") and _single_text(predicate, schema):
         negated = "not " if predicate.comparator == "excludes" else ""
-        name = name_text(predicate.attribute)
+        name = name_text(stem + predicate.attribute)
         raise ConditionError(
-            f"{predicate.attribute!r} has one value, so {predicate.comparator!r} would compare the "
-            "whole text",
+            f"{stem + predicate.attribute!r} has one value, so {predicate.comparator!r} would "
+            "compare the whole text",
             span=spans.part_of_predicate(text, predicate, 1),
             hint=f'for a part of the text, write {negated}{name} like "%…%"; for the whole text, '
             f"write {name} {'!=' if negated else '='} …",
@@ -59,9 +62,11 @@ def _refuse_attribute_name(word: Word, span: Span | None) -> None:
     )
 
 
-def _refuse_null(predicate: Predicate, word: Word, span: Span | None, dynamic: bool) -> None:
+def _refuse_null(
+    predicate: Predicate, word: Word, span: Span | None, stem: str, dynamic: bool
+) -> None:
     if word.lower() in _NULLS:
-        name = name_text(predicate.attribute)
+        name = name_text(stem + predicate.attribute)
         state = "exists" if predicate.comparator == "!=" else "missing"
         if predicate.comparator in ("=", "!=") and dynamic:
             state = "is not null" if predicate.comparator == "!=" else "is null"

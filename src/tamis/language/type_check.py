@@ -14,8 +14,9 @@ from typing import NamedTuple, NoReturn
 from tamis.errors import ConditionError, LimitError, Span, nearest
 from tamis.language import spans
 from tamis.language.comparison_check import check_comparison
-from tamis.language.constants import check_constant, kind_of_constant, kind_text
+from tamis.language.constants import check_constant, kind_of_constant, kind_text, value_hint
 from tamis.language.dynamic_check import check_dynamic
+from tamis.language.element_check import refuse_mixed, structs_of
 from tamis.language.limits import LIST_LIMIT
 from tamis.language.normal_form import check_size, expand
 from tamis.language.pitfalls import refuse_pitfalls
@@ -34,6 +35,7 @@ from tamis.model.condition import (
     Expression,
     Leaf,
     Predicate,
+    Some,
     ValueConstraint,
     Variable,
     Word,
@@ -43,6 +45,7 @@ from tamis.model.condition import (
 )
 from tamis.model.domain import Domain, RefusalError, show
 from tamis.model.dynamic import Dynamic
+from tamis.model.elements.element_names import refuse_call
 from tamis.model.open_schema import schema_for
 from tamis.model.operator import Parameter, Signature
 from tamis.model.printer import expression_text
@@ -66,7 +69,8 @@ def check(
     """
     known = {} if operators is None else operators
     try:
-        _TypeCheck(schema_for(schema, condition, known), known, text, stored).check(condition)
+        within = schema_for(schema, condition, known)
+        _TypeCheck(within, within.attributes, known, text, stored).check(condition)
     except ConditionError as error:
         raise error.with_text(text) from None
 
@@ -83,13 +87,11 @@ Kinds = Mapping[str, BoundVariable]
 
 class _TypeCheck(NamedTuple):
     schema: Schema
+    attributes: Mapping[str, Domain]
     operators: Mapping[str, Signature]
     text: str | None
     stored: bool
-
-    @property
-    def attributes(self) -> Mapping[str, Domain]:
-        return self.schema.attributes
+    stem: str = ""  # of names in the text, such as `item.`
 
     def _is_attribute(self, word: Constant) -> bool:
         """Whether a bare word names an attribute; in an open schema it is just a word."""
@@ -101,7 +103,11 @@ class _TypeCheck(NamedTuple):
             if isinstance(leaf, Predicate):
                 self._predicate(leaf)
             elif isinstance(leaf, Comparison):
-                check_comparison(leaf, self.schema, self.text)
+                check_comparison(leaf, self.schema, self.attributes, self.text)
+            elif isinstance(leaf, Some):
+                self._some(leaf)
+            elif self.stem:
+                raise refuse_call(leaf)
             elif isinstance(leaf, Call):
                 self._call(leaf)
                 has_variables = has_variables or any(True for _ in variables(leaf))
@@ -112,21 +118,30 @@ class _TypeCheck(NamedTuple):
             check_size(condition)
             self._clauses(condition)
 
+    def _some(self, some: Some) -> None:
+        """Refuse a list that is not one of structs; check the condition on elements."""
+        structs = structs_of(some, self.schema, self.attributes, self.stem)
+        _TypeCheck(
+            structs.element, structs.named, {}, self.text, self.stored, f"{some.variable}."
+        ).check(some.condition)
+
     # -- predicates --------------------------------------------------------------------------------
 
     def _predicate(self, predicate: Predicate) -> None:
         if not isinstance(predicate.attribute, str):
             raise ConditionError(f"{show(predicate)} is not a condition")
         domain = self.attributes.get(predicate.attribute)
+        if self.schema.lists:
+            refuse_mixed(predicate, self.schema, self.stem)
         if domain is None:
             raise ConditionError(
-                f"unknown attribute {predicate.attribute!r}",
+                f"unknown attribute {self.stem + predicate.attribute!r}",
                 span=spans.part_of_predicate(self.text, predicate, 0),
                 hint=nearest(predicate.attribute, self.attributes),
             )
         if predicate.comparator not in (*domain.comparators, IS_NULL):
             raise ConditionError(
-                f"{predicate.attribute!r} is {domain.kind}, which has no comparator "
+                f"{self.stem + predicate.attribute!r} is {domain.kind}, which has no comparator "
                 f"{predicate.comparator!r}",
                 span=spans.part_of_predicate(self.text, predicate, 1),
                 hint="it has: " + ", ".join(domain.comparators),
@@ -147,7 +162,7 @@ class _TypeCheck(NamedTuple):
                 raise LimitError(f"{many}; at most {LIST_LIMIT:,}", span=span)
             given = value
         if not self.stored and predicate.span is not None:
-            refuse_pitfalls(predicate, self.schema, self.text)
+            refuse_pitfalls(predicate, self.schema, self.text, self.stem)
         if isinstance(domain, Dynamic):
             check_dynamic(predicate, self.text)
         constant = domain.constant
@@ -157,15 +172,15 @@ class _TypeCheck(NamedTuple):
             except RefusalError as why:
                 if self._is_bare(predicate):
                     raise ConditionError(
-                        f"expected a comparator after {predicate.attribute!r}, which is "
-                        f"{domain.kind}",
+                        f"expected a comparator after {self.stem + predicate.attribute!r}, which "
+                        f"is {domain.kind}",
                         span=predicate.span,
                         hint="it has: " + ", ".join(domain.comparators),
                     ) from None
                 raise ConditionError(
-                    f"{predicate.attribute!r} is {domain.kind}: {why}",
+                    f"{self.stem + predicate.attribute!r} is {domain.kind}: {why}",
                     span=spans.part_of_predicate(self.text, predicate, 2 + position),
-                    hint=self._value_hint(domain, item),
+                    hint=value_hint(domain, item),
                 ) from None
         if comparator == "like" and (len(str(value)) - len(str(value).rstrip("\\"))) % 2 == 1:
             raise ConditionError(
@@ -179,14 +194,7 @@ class _TypeCheck(NamedTuple):
         if self.text is None or predicate.span is None or predicate.value is not True:
             return False
         start, end = predicate.span
-        return self.text[start:end].strip("`") == predicate.attribute
-
-    def _value_hint(self, domain: Domain, item: object) -> str | None:
-        if domain.kind == "text" and not isinstance(item, str):
-            return "put text in quotes"
-        if domain.kind == "boolean" and isinstance(item, str):
-            return "write true or false, without quotes"
-        return None
+        return self.text[start:end].strip("`") == self.stem + predicate.attribute
 
     # -- calls and constraints ---------------------------------------------------------------------
 

@@ -120,8 +120,28 @@ class Comparison:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Leaf = Predicate | Comparison | Call | ValueConstraint
-LEAVES = (Predicate, Comparison, Call, ValueConstraint)
+@dataclass(slots=True, eq=True, unsafe_hash=True)
+class Some:
+    """One element of a list of structs satisfies a condition: `some l in lines (l.qty > 2)`.
+
+    The names in `condition` are those of the element's attributes, without the variable.
+    """
+
+    variable: str
+    attribute: str
+    condition: Condition
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(slots=True, eq=True, unsafe_hash=True)
+class NumberedSome(Predicate):
+    """A `Some` as engines index it: the elements satisfy the condition of this number."""
+
+    source: Some | None = field(default=None, compare=False, repr=False)
+
+
+Leaf = Predicate | Comparison | Some | Call | ValueConstraint
+LEAVES = (Predicate, Comparison, Some, Call, ValueConstraint)
 """The parts of a condition that have no parts."""
 
 
@@ -154,7 +174,7 @@ class Not:
     part: Condition
 
 
-Condition = Predicate | Comparison | Call | ValueConstraint | And | Or | Not
+Condition = Predicate | Comparison | Some | Call | ValueConstraint | And | Or | Not
 
 if TYPE_CHECKING:  # the oldest supported Python has no defaults for type variables
     from typing_extensions import TypeVar
@@ -188,24 +208,26 @@ class ClauseParts(NamedTuple):
     calls: tuple[Literal[Call], ...]
     constraints: tuple[Literal[ValueConstraint], ...]
     comparisons: tuple[Literal[Comparison], ...]
+    elements: tuple[Literal[Some], ...]
 
 
 def parts_of(clause: Clause) -> ClauseParts:
-    """Split a clause: predicates, comparisons of attributes, calls, value constraints."""
+    """Split a clause: predicates, calls, value constraints, comparisons, conditions on elements."""
     if all(isinstance(literal.predicate, Predicate) for literal in clause):
-        return ClauseParts(clause, (), (), ())  # most clauses
+        return ClauseParts(clause, (), (), (), ())  # most clauses
     return ClauseParts(
         tuple(literal for literal in clause if isinstance(literal.predicate, Predicate)),
         tuple(literal for literal in clause if isinstance(literal.predicate, Call)),
         tuple(literal for literal in clause if isinstance(literal.predicate, ValueConstraint)),
         tuple(literal for literal in clause if isinstance(literal.predicate, Comparison)),
+        tuple(literal for literal in clause if isinstance(literal.predicate, Some)),
     )
 
 
 def leaves(condition: Condition) -> Iterator[Leaf]:
     """Every predicate, call and value constraint of a condition, left to right.
 
-    Not recursive. A part that a program shares is visited once.
+    Not recursive. A part that a program shares is visited once. A `Some` is a leaf.
     """
     stack: list[Condition] = [condition]
     seen: set[int] = set()

@@ -67,6 +67,8 @@ class Domain(ABC):
 
     kind: ClassVar[str]
     comparators: tuple[str, ...] = MEMBERSHIP
+    hashable: ClassVar[bool] = True  # whether values can be compared as those of a set
+    of_structs: ClassVar[bool] = False  # whether values are elements with attributes of their own
 
     @abstractmethod
     def value(self, given: object) -> Any:
@@ -79,6 +81,10 @@ class Domain(ABC):
     def to_dict(self) -> str | dict[str, Any]:
         """The document form: just the kind, if there is nothing else to say."""
         return self.kind
+
+    def under(self, unknown: str) -> Domain:
+        """The domain in a schema with this rule for unknown attributes."""
+        return self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and self.to_dict() == other.to_dict()
@@ -252,6 +258,7 @@ class Opaque(Domain):
 
     kind = "opaque"
     comparators = ("exists", "missing")
+    hashable = False
 
     def value(self, given: object) -> object:
         if isinstance(given, (bytes, bytearray, memoryview)):
@@ -304,3 +311,23 @@ def parse_timestamp(text: str) -> datetime | str:
         return f"is not a timestamp: {why}"
     except OverflowError:
         return "falls outside the years 1 to 9999 in UTC"
+
+
+def domains_under(
+    unknown: str, domains: Mapping[str, Domain], attributes: Mapping[str, Domain]
+) -> tuple[dict[str, Domain], dict[str, Domain]]:
+    """Domains under a rule for unknown attributes; attributes still share those with a name."""
+    made: dict[int, Domain] = {}
+
+    def all_under(given: Mapping[str, Domain]) -> dict[str, Domain]:
+        return {n: made.setdefault(id(each), each.under(unknown)) for n, each in given.items()}
+
+    return all_under(domains), all_under(attributes)
+
+
+def check_name(where: str, name: object) -> None:
+    """Refuse a name that cannot be quoted: with a backquote or a control character."""
+    if not isinstance(name, str) or not name or len(name) > 256:
+        raise SchemaError(f"{where}: a name is text of 1 to 256 characters; put it in quotes")
+    if "`" in name or not name.isprintable():
+        raise SchemaError(f"{where}: a name cannot contain a backquote or a control character")

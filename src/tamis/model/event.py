@@ -8,28 +8,33 @@ from typing import Any
 from tamis.errors import EventError, suggestion
 from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
 from tamis.model.dynamic import Dynamic, distinct
-from tamis.model.open_schema import collect, open_values
+from tamis.model.open_event import collect, open_elements, open_values
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
+
+_NO_ELEMENTS: Mapping[str, tuple[Event, ...]] = {}
 
 
 class Event:
     """A consistent event: the set of values of each bound attribute, as a tuple.
 
     `values` binds `event_type`, except in an open schema. Values are in the normal form of their
-    domain. `ignored` are the names that the schema does not know, if it ignores them.
+    domain. `ignored` are the names that the schema does not know, if it ignores them. `elements`
+    are the validated elements of each list of structs, which `values` has as published.
     """
 
-    __slots__ = ("ignored", "schema", "values")
+    __slots__ = ("elements", "ignored", "schema", "values")
 
     def __init__(
         self,
         values: dict[str, tuple[Any, ...]],
         schema: Schema,
         ignored: tuple[str, ...] = (),
+        elements: Mapping[str, tuple[Event, ...]] = _NO_ELEMENTS,
     ) -> None:
         self.values = values
         self.schema = schema
         self.ignored = ignored
+        self.elements = elements
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -55,14 +60,18 @@ class Event:
                 f"an event is an object of attributes, got {type(given).__name__}", rule="R1"
             )
         if schema.is_open:
-            return cls(open_values(schema, given), schema)
+            values = open_values(schema, given)
+            if not schema.lists:
+                return cls(values, schema)
+            listed = open_elements(schema, given)
+            return cls(values, schema, (), _open_elements(schema, listed))
         attributes = schema.attributes
         ignored: list[str] = []
         if not attributes.keys() >= given.keys():
             given = _flatten(schema, given, ignored)
         types = _types(schema, given.get(EVENT_TYPE))
         view = schema.view(types)
-        values: dict[str, tuple[Any, ...]] = {EVENT_TYPE: types}
+        values = {EVENT_TYPE: types}
         for name, raw in given.items():
             if name == EVENT_TYPE or (
                 raw is None and not (name in view and isinstance(attributes[name], Dynamic))
@@ -96,7 +105,19 @@ class Event:
             if use.mandatory and name not in values:
                 wrong = f"{name!r} is mandatory but the event does not bind it"
                 raise _wrong(types, wrong, "R2", name)
-        return cls(values, schema, tuple(ignored))
+        if not schema.lists:
+            return cls(values, schema, tuple(ignored))
+        elements: dict[str, tuple[Event, ...]] = {}
+        for name in schema.lists & values.keys():
+            elements[name] = values[name]
+            raw = given[name]
+            values[name] = (
+                (raw,)
+                if isinstance(raw, Mapping)
+                else tuple(each for each in raw if each is not None)
+            )
+            ignored += [f"{name}.{each}" for every in elements[name] for each in every.ignored]
+        return cls(values, schema, tuple(ignored), elements)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and self.values == other.values
@@ -106,6 +127,17 @@ class Event:
 
     def __repr__(self) -> str:
         return f"Event({self.values!r})"
+
+
+def _open_elements(schema: Schema, listed: dict[str, list[Any]]) -> dict[str, tuple[Event, ...]]:
+    """The elements of lists of structs in an open schema."""
+    try:
+        return {
+            name: tuple(schema.attributes[name].value(each) for each in given)
+            for name, given in listed.items()
+        }
+    except RefusalError as why:
+        raise EventError(str(why), rule="R2") from None
 
 
 def _types(schema: Schema, given: object) -> tuple[str, ...]:
@@ -141,7 +173,7 @@ def distinct_values(domain: Domain, raw: Iterable[Any]) -> tuple[Any, ...]:
     bound = [domain.value(item) for item in raw if item is not None or dynamic]
     if dynamic:
         return distinct(bound)
-    if isinstance(domain, Opaque):  # a JSON value need not be hashable
+    if not domain.hashable:  # for example a JSON value
         return tuple(bound)
     return tuple(dict.fromkeys(bound))
 
@@ -187,7 +219,7 @@ def _gather(schema: Schema, name: str, raw: Any, flat: dict[str, Any]) -> bool:
     uses = schema.event_types.values()
     found = {
         each: values
-        for each, values in collect(schema, raw, name).items()
+        for each, values in collect(schema.paths, schema.attributes, raw, name).items()
         if any(each in view and view[each].multiple for view in uses)
     }
     flat.update(found)

@@ -17,12 +17,14 @@ from tamis.model.condition import (
     Literal,
     Not,
     Predicate,
+    Some,
     ValueConstraint,
     attributes_of,
     leaves,
     parts_of,
     variables,
 )
+from tamis.model.elements.explain_elements import why_elements
 from tamis.model.event import Event
 from tamis.model.open_schema import schema_for
 from tamis.model.operator import Fault
@@ -173,7 +175,8 @@ class _Explained:
         self, clause: Clause, event: Event, schema: Schema, answers: Mapping[int, CallAnswer]
     ) -> None:
         self.clause, self.event, self.schema = clause, event, schema
-        self.ordinary, self.calls, self.constraints, self.comparisons = parts_of(clause)
+        self.ordinary, self.calls, self.constraints, self.comparisons, elements = parts_of(clause)
+        self.reading = (*self.ordinary, *self.comparisons, *elements)
         operator_semantics.refuse_unbound((*self.calls, *self.constraints))
         self.answers = answers
         self.giving = [  # the answers that bind variables
@@ -181,8 +184,7 @@ class _Explained:
         ]
 
     def branch(self, fits: Fits) -> Branch:
-        both = (*self.ordinary, *self.comparisons)
-        ordinary_hold = semantics.conjunction_holds(both, self.event, self.schema)
+        ordinary_hold = semantics.conjunction_holds(self.reading, self.event, self.schema)
         answers = [self.answers[id(literal.predicate)] for literal in self.calls]
         answered = all(isinstance(answer.rows, tuple) for answer in answers)
         fit = fits(self.calls, answers, self.constraints) if answered else False
@@ -332,7 +334,7 @@ class _Steps:
         return operator_semantics.fitting(answer, known)
 
 
-_READING = (Predicate, Comparison)
+_READING = (Predicate, Comparison, Some)
 
 
 def _compared(literal: Literal[Comparison], event: Event, schema: Schema) -> Verdict:
@@ -350,6 +352,10 @@ def _verdict(literal: Literal[Any], event: Event, schema: Schema) -> Verdict:
     predicate, positive = literal
     if isinstance(predicate, Comparison):
         return _compared(literal, event, schema)
+    if isinstance(predicate, Some):
+        holds = semantics.element_holds(literal, event, schema)
+        values = event.values.get(predicate.attribute, ())
+        return Verdict(*literal, holds, values, why_elements(predicate, event, explain))
     values = event.values.get(predicate.attribute, ())
     if semantics.looks_at_set(literal):
         holds = semantics.set_holds(literal, event, schema)

@@ -1,23 +1,23 @@
-"""The open schema: its attributes are those that conditions mention, and all else is ignored.
-
-A name with dots is a path into nested objects; a key of an object may itself have dots. A path goes
-through arrays: it collects the values of all elements. A list has several values.
-"""
+"""The attributes that a condition mentions: an open schema has these and no others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from tamis.errors import ConditionError, EventError, SchemaError
-from tamis.model.condition import Call, Comparison, Condition, Predicate, attributes_of, leaves
-from tamis.model.domain import RefusalError
-from tamis.model.dynamic import Dynamic, distinct
+from tamis.errors import ConditionError, SchemaError
+from tamis.model.condition import (
+    Call,
+    Comparison,
+    Condition,
+    Predicate,
+    Some,
+    attributes_of,
+    leaves,
+)
+from tamis.model.elements.structs import NESTING, Structs, list_name, open_structs
+from tamis.model.open_event import LIST
 from tamis.model.operator import Signature
 from tamis.model.schema import Schema
-
-_LISTS = (list, tuple, set, frozenset)
-_DYNAMIC = Dynamic()
 
 
 def schema_for(
@@ -27,9 +27,31 @@ def schema_for(
     if not schema.is_open:
         return schema
     try:
-        return schema.mentioning(_mentioned(condition, {} if operators is None else operators))
+        return _wider(schema, condition, {} if operators is None else operators, 0)
     except SchemaError as why:  # a name that no event can have
         raise ConditionError(str(why)) from None
+
+
+def _wider(
+    schema: Schema, condition: Condition, operators: Mapping[str, Signature], depth: int
+) -> Schema:
+    """The schema of events, or of elements at some depth, with all that is mentioned."""
+    names = list(_mentioned(condition, operators))
+    for name in names:
+        if name.endswith(LIST):
+            raise SchemaError(f"{name!r}: in an open schema no name ends in {LIST}")
+    schema = schema.mentioning(names)
+    for leaf in leaves(condition):
+        if isinstance(leaf, Some) and isinstance(leaf.attribute, str):
+            if depth == NESTING:
+                raise SchemaError(f"lists are nested deeper than {NESTING} levels")
+            name = list_name(leaf.attribute, schema)
+            known = schema.attributes.get(name)
+            before = known.element if isinstance(known, Structs) else Schema.open()
+            element = _wider(before, leaf.condition, {}, depth + 1)
+            if known is None or element is not before:
+                schema = schema.mentioning((), **{name: open_structs(element)})
+    return schema
 
 
 def _mentioned(condition: Condition, operators: Mapping[str, Signature]) -> Iterator[str]:
@@ -38,58 +60,3 @@ def _mentioned(condition: Condition, operators: Mapping[str, Signature]) -> Iter
             yield from (name for name in attributes_of(leaf) if isinstance(name, str))
         elif isinstance(leaf, Call) and leaf.operator in operators:
             yield from operators[leaf.operator].reads
-
-
-# -- events ---------------------------------------------------------------------------------------
-
-
-def open_values(schema: Schema, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """The values of the attributes of an open schema; an `EventError` for an invalid number."""
-    return {
-        name: bound
-        for name, found in collect(schema, given).items()
-        if (bound := _values(name, found))
-    }
-
-
-def collect(schema: Schema, given: Any, at: str = "") -> dict[str, list[Any]]:
-    """The values of attributes within an object or a list of objects, which has the path `at`."""
-    found: dict[str, list[Any]] = {}
-    paths, attributes = schema.paths, schema.attributes
-    stack: list[tuple[str, Any]] = [(at, given)]
-    while stack:
-        path, node = stack.pop()
-        if isinstance(node, _LISTS):
-            stack.extend((path, item) for item in reversed([*node]))
-        elif isinstance(node, Mapping):
-            keys = paths[path]
-            for key in keys.keys() & node.keys():
-                name, raw = keys[key], node[key]
-                if name in attributes:
-                    found.setdefault(name, []).extend(_items(raw))
-                if name in paths:
-                    stack.append((name, raw))
-    return found
-
-
-def _items(raw: Any) -> list[Any]:
-    """The items of lists, also of lists within lists; anything else as it is."""
-    if not isinstance(raw, _LISTS):
-        return [raw]
-    items: list[Any] = []
-    stack = [raw]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, _LISTS):
-            stack.extend(reversed([*item]))
-        else:
-            items.append(item)
-    return items
-
-
-def _values(name: str, found: list[Any]) -> tuple[Any, ...]:
-    try:
-        values = [_DYNAMIC.value(raw) for raw in found]
-    except RefusalError as why:
-        raise EventError(f"{name!r}: {why}", rule="R2", attribute=name) from None
-    return (values[0],) if len(values) == 1 else distinct(values)

@@ -20,12 +20,15 @@ from tamis.model.condition import (
     Constant,
     Expression,
     Not,
+    NumberedSome,
     Or,
     Predicate,
+    Some,
     ValueConstraint,
     Variable,
     Word,
 )
+from tamis.model.elements.element_names import with_variable
 
 KEYWORDS = frozenset(
     {"and", "or", "not", "in", "between", "exists", "missing", "contains", "excludes"}
@@ -43,6 +46,9 @@ def to_text(condition: Condition) -> str:
         return _predicate(condition)
     if isinstance(condition, Call):
         return f"{name_text(condition.operator)}({', '.join(map(_argument, condition.arguments))})"
+    if isinstance(condition, Some):
+        inner = to_text(with_variable(condition.condition, condition.variable))
+        return f"some {condition.variable} in {name_text(condition.attribute)} ({inner})"
     if isinstance(condition, ValueConstraint | Comparison):
         left, right = expression_text(condition.left), expression_text(condition.right)
         if isinstance(condition.left, AttributeValue):
@@ -63,6 +69,8 @@ def to_text(condition: Condition) -> str:
 
 def _predicate(predicate: Predicate) -> str:
     name, comparator, value = name_text(predicate.attribute), predicate.comparator, predicate.value
+    if isinstance(predicate, NumberedSome) and predicate.source is not None:
+        return to_text(predicate.source)
     if value is None:
         return f"{name} {comparator}"
     if not isinstance(value, tuple):

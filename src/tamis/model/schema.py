@@ -15,7 +15,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import EventError, SchemaError, suggestion
-from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Text
+from tamis.model.domain import (
+    Boolean,
+    Decimal,
+    Domain,
+    Integer,
+    Opaque,
+    Text,
+    check_name,
+    domains_under,
+)
 from tamis.model.domain import Timestamp as TimestampDomain
 from tamis.model.dynamic import Dynamic
 from tamis.model.named_domains import Enumerated
@@ -23,12 +32,13 @@ from tamis.model.object_paths import Paths, object_paths
 
 if TYPE_CHECKING:
     from tamis.model.event import Event
-    from tamis.model.growth import NewValues
+    from tamis.model.schemas.growth import NewValues
 
 EVENT_TYPE = "event_type"
 REFUSE, IGNORE, DYNAMIC = "refuse", "ignore", "dynamic"
 """What an attribute of an event means that the schema does not know there. In an open schema it is
 dynamic as soon as a condition mentions it."""
+_OPEN = ("dynamic", "structs")  # the domains of attributes in an open schema
 _VIEWS = 1024  # cached views, one per combination of event types
 BUILT_IN: Mapping[str, Domain] = MappingProxyType(
     {
@@ -95,12 +105,18 @@ class Schema:
         unknown: str = REFUSE,
     ) -> None:
         domains, attributes = domains or {}, attributes or {}
+        if unknown not in (REFUSE, IGNORE, DYNAMIC):
+            raise SchemaError(f"unknown: expected {REFUSE}, {IGNORE} or {DYNAMIC}, got {unknown!r}")
+        self.unknown = unknown
+        self.is_open = unknown == DYNAMIC
+        if any(each.of_structs for each in (*domains.values(), *attributes.values())):
+            domains, attributes = domains_under(unknown, domains, attributes)
         types = {name: dict(uses) for name, uses in (event_types or {}).items()}
         named = (("event type", types), ("domain", domains), ("attribute", attributes))
         for kind, name in ((kind, name) for kind, names in named for name in names):
             check_name(f"{kind} {name!r}", name)
         if unknown == DYNAMIC and (
-            types or domains or not all(isinstance(each, Dynamic) for each in attributes.values())
+            types or domains or any(each.kind not in _OPEN for each in attributes.values())
         ):
             raise SchemaError(
                 f"unknown: {DYNAMIC} makes an open schema, which declares nothing; with domains, "
@@ -122,7 +138,11 @@ class Schema:
         self.attributes: Mapping[str, Domain] = MappingProxyType(
             {EVENT_TYPE: Dynamic() if unknown == DYNAMIC else Enumerated(types), **attributes}
         )
+        # The attributes that are lists of structs.
+        self.lists = frozenset(name for name, each in attributes.items() if each.of_structs)
         for name, uses in types.items():
+            for attribute in self.lists & uses.keys():
+                uses[attribute] = Use(uses[attribute].mandatory, True)
             for attribute in uses:
                 self.domain(attribute, f"event type {name!r}")
                 if attribute == EVENT_TYPE:
@@ -143,10 +163,6 @@ class Schema:
             hint = suggestion(default_event_type, types)
             raise SchemaError(f"default_event_type: unknown type {default_event_type!r}{hint}")
         self.default_event_type = default_event_type
-        if unknown not in (REFUSE, IGNORE, DYNAMIC):
-            raise SchemaError(f"unknown: expected {REFUSE}, {IGNORE} or {DYNAMIC}, got {unknown!r}")
-        self.unknown = unknown
-        self.is_open = unknown == DYNAMIC
         # Where a nested object may hold attributes: the names before a dot.
         self.stems = frozenset(
             name[:at] for name in attributes for at, mark in enumerate(name) if mark == "."
@@ -166,7 +182,7 @@ class Schema:
     @cached_property
     def paths(self) -> Paths:
         """Where the attributes are in nested objects."""
-        return object_paths(self.attributes)
+        return object_paths(name for name in self.attributes if name not in self.lists)
 
     def view(self, types: Iterable[str]) -> View:
         """The view over some event types; of an open schema, all attributes."""
@@ -204,7 +220,7 @@ class Schema:
 
     def create_domain(self, name: str, domain: Domain | Mapping[str, Any]) -> Schema:
         """Create a domain (first extension rule)."""
-        from tamis.model.schema_document import read_domain
+        from tamis.model.schemas.document import read_domain
 
         if name in self.domains or name in BUILT_IN:
             raise SchemaError(f"create domain {name!r}: the name is taken")
@@ -213,7 +229,7 @@ class Schema:
 
     def create_attribute(self, name: str, domain: Domain | str | Mapping[str, Any]) -> Schema:
         """Create an attribute over a domain (second extension rule)."""
-        from tamis.model.schema_document import read_domain
+        from tamis.model.schemas.document import read_domain
 
         if name in self.attributes:
             raise SchemaError(f"create attribute {name!r}: the name is taken")
@@ -258,24 +274,15 @@ class Schema:
         In a hierarchy, `values` maps names to parents. `name` is that of a domain, or an attribute.
         Equal domains grow too: conditions may compare their attributes.
         """
-        from tamis.model.growth import grown
+        from tamis.model.schemas.growth import grown_domains
 
-        where = f"grow domain {name!r}"
-        old = self.domains.get(name) or self._own_attributes().get(name)
-        if old is None:
-            hint = suggestion(name, [*self.domains, *self._own_attributes()])
-            raise SchemaError(f"{where}: unknown domain{hint}")
-        new = grown(old, values, order, where)
-
-        def followed(domains: Mapping[str, Domain]) -> dict[str, Domain]:
-            return {each: new if domain == old else domain for each, domain in domains.items()}
-
-        attributes = followed(self._own_attributes())
-        return self._next(domains=followed(self.domains), attributes=attributes)
+        given = (self.domains, self._own_attributes())
+        domains, attributes = grown_domains(*given, name, values, order)
+        return self._next(domains=domains, attributes=attributes)
 
     def check_extends(self, older: Schema) -> None:
         """Raise unless this schema extends `older` by the five extension rules alone."""
-        from tamis.model.schema_extension import check_extension
+        from tamis.model.schemas.extension import check_extension
 
         if not isinstance(older, Schema):
             raise SchemaError(f"expected a Schema, got {type(older).__name__}")
@@ -313,24 +320,24 @@ class Schema:
         """
         return cls(unknown=DYNAMIC)
 
-    def mentioning(self, names: Iterable[str]) -> Schema:
-        """The open schema with these attributes; any other schema as it is."""
-        fresh = [name for name in dict.fromkeys(names) if name not in self.attributes]
-        if not self.is_open or not fresh:
+    def mentioning(self, names: Iterable[str], **lists: Domain) -> Schema:
+        """The open schema with these attributes and lists; any other schema as it is."""
+        fresh: dict[str, Domain] = {n: Dynamic() for n in names if n not in self.attributes}
+        if not self.is_open or not (fresh or lists):
             return self
-        return self._next(attributes={**self._own_attributes(), **dict.fromkeys(fresh, Dynamic())})
+        return self._next(attributes={**self._own_attributes(), **fresh, **lists})
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Schema:
         """From the document form: domains, attributes, event_types, default_event_type, unknown."""
-        from tamis.model.schema_document import read_schema
+        from tamis.model.schemas.document import read_schema
 
         return read_schema(document)
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """From a YAML or JSON file."""
-        from tamis.model.schema_document import load_schema
+        from tamis.model.schemas.document import load_schema
 
         try:
             return load_schema(Path(path))
@@ -344,34 +351,34 @@ class Schema:
         Its domains are those that all values of the sample have; `dynamic` for a mixture. `name`
         names the event type.
         """
-        from tamis.model.schema_inference import infer_schema
+        from tamis.model.schemas.inference import infer_schema
 
         return infer_schema(events, name)
 
     @classmethod
     def from_json_schema(cls, document: Mapping[str, Any], name: str | None = None) -> Schema:
         """From a JSON Schema of type object; `name` names the event type."""
-        from tamis.model.schema_importers import from_json_schema
+        from tamis.model.schemas.importers import from_json_schema
 
         return from_json_schema(document, name)
 
     @classmethod
     def from_arrow(cls, schema: Any, name: str = "event") -> Schema:
         """From a pyarrow schema; `name` names the event type."""
-        from tamis.model.schema_importers import from_arrow
+        from tamis.model.schemas.importers import from_arrow
 
         return from_arrow(schema, name)
 
     @classmethod
     def from_spark(cls, struct: Any, name: str = "event") -> Schema:
         """From a Spark StructType, or its JSON as text or mapping; pyspark is not imported."""
-        from tamis.model.schema_importers import from_spark
+        from tamis.model.schemas.importers import from_spark
 
         return from_spark(struct, name)
 
     def to_dict(self) -> dict[str, Any]:
         """The document form; `Schema.from_dict` reads it back to an equal schema."""
-        from tamis.model.schema_document import write_schema
+        from tamis.model.schemas.document import write_schema
 
         return write_schema(self)
 
@@ -382,13 +389,13 @@ class Schema:
 
     def to_yaml(self) -> str:
         """The document form as YAML text."""
-        from tamis.model.schema_document import to_yaml
+        from tamis.model.schemas.document import to_yaml
 
         return to_yaml(self)
 
     def summary(self) -> str:
         """A summary for people."""
-        from tamis.model.schema_document import summary_of
+        from tamis.model.schemas.document import summary_of
 
         return summary_of(self)
 
@@ -409,11 +416,3 @@ class Schema:
 
     def __setstate__(self, document: dict[str, Any]) -> None:
         self.__dict__.update(Schema.from_dict(document).__dict__)
-
-
-def check_name(where: str, name: object) -> None:
-    """Refuse a name that cannot be quoted: with a backquote or a control character."""
-    if not isinstance(name, str) or not name or len(name) > 256:
-        raise SchemaError(f"{where}: a name is text of 1 to 256 characters; put it in quotes")
-    if "`" in name or not name.isprintable():
-        raise SchemaError(f"{where}: a name cannot contain a backquote or a control character")

@@ -23,12 +23,14 @@ from tamis.model.condition import (
     Literal,
     Not,
     Predicate,
+    Some,
     ValueConstraint,
     attributes_of,
     parts_of,
 )
 from tamis.model.domain import Domain
 from tamis.model.dynamic import Dynamic
+from tamis.model.elements.structs import list_name
 from tamis.model.event import Event
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.open_schema import schema_for
@@ -104,7 +106,9 @@ def open_clauses(
 def _verdicts(literal: Literal[Any], event: Event, schema: Schema) -> Iterator[bool]:
     """Whether a literal holds, for each value that it may look at."""
     leaf = literal.predicate
-    if isinstance(leaf, Comparison):
+    if isinstance(leaf, Some):
+        yield element_holds(literal, event, schema)
+    elif isinstance(leaf, Comparison):
         for choice in choices(attributes_of(leaf), event):
             yield comparison_holds(literal, choice, schema)
     elif not isinstance(leaf, Predicate):
@@ -148,8 +152,8 @@ def clause_holds(
     clause: Clause, event: Event, schema: Schema, operators: OperatorTable | None
 ) -> bool:
     """The predicates hold together, and one substitution satisfies the calls and constraints."""
-    ordinary, calls, constraints, comparisons = parts_of(clause)
-    if not conjunction_holds((*ordinary, *comparisons), event, schema):
+    ordinary, calls, constraints, comparisons, elements = parts_of(clause)
+    if not conjunction_holds((*ordinary, *comparisons, *elements), event, schema):
         return False
     refuse_unbound((*calls, *constraints))
     answers = [ask(literal.predicate, event, operators) for literal in calls]
@@ -159,11 +163,14 @@ def clause_holds(
 def conjunction_holds(literals: Iterable[Literal[Any]], event: Event, schema: Schema) -> bool:
     """All literals hold: those about sets each by itself, the others for one value."""
     alone: list[Literal] = []
+    on_elements: list[Literal[Some]] = []
     together: dict[str, list[Literal]] = {}
     comparisons: list[Literal[Comparison]] = []
     for literal in literals:
         if isinstance(literal.predicate, Comparison):
             comparisons.append(literal)
+        elif isinstance(literal.predicate, Some):
+            on_elements.append(literal)
         elif looks_at_set(literal):
             alone.append(literal)
         else:
@@ -175,6 +182,7 @@ def conjunction_holds(literals: Iterable[Literal[Any]], event: Event, schema: Sc
     compared = {name for each in comparisons for name in attributes_of(each.predicate)}
     return (
         all(set_holds(literal, event, schema) for literal in alone)
+        and all(element_holds(literal, event, schema) for literal in on_elements)
         and all(
             any(fits(name, value) for value in event.values.get(name, ()))
             for name in together.keys() - compared
@@ -185,6 +193,16 @@ def conjunction_holds(literals: Iterable[Literal[Any]], event: Event, schema: Sc
             for choice in choices(compared, event)
         )
     )
+
+
+def element_holds(literal: Literal[Some], event: Event, schema: Schema) -> bool:
+    """One element satisfies the condition; or, for the complement, none of at least one does."""
+    some, positive = literal
+    elements = event.elements.get(list_name(some.attribute, schema), ())
+    satisfying = [
+        element for element in elements if satisfies(some.condition, element, element.schema)
+    ]
+    return bool(satisfying) if positive else bool(elements) and not satisfying
 
 
 def looks_at_set(literal: Literal) -> bool:

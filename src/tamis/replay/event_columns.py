@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.encoder import Encoder
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Timestamp
+from tamis.model.elements.structs import Structs
 from tamis.model.schema import EVENT_TYPE, Schema
 
 _Leaf = TypeVar("_Leaf")
@@ -28,8 +29,16 @@ _TYPES: dict[type[Domain], pa.DataType] = {
 def arrow_types(schema: Schema) -> dict[str, Any]:
     """The type of each attribute's column: a list where events may have several values."""
     several = multiple(schema)
-    kinds = {name: _TYPES.get(type(each), pa.string()) for name, each in schema.attributes.items()}
+    kinds = {name: _arrow_type(each) for name, each in schema.attributes.items()}
     return {name: pa.list_(kind) if name in several else kind for name, kind in kinds.items()}
+
+
+def _arrow_type(domain: Domain) -> pa.DataType:
+    if not isinstance(domain, Structs):
+        return _TYPES.get(type(domain), pa.string())
+    kinds = arrow_types(domain.element)
+    del kinds[EVENT_TYPE]
+    return pa.struct(list(nested(kinds, lambda below: pa.struct(list(below.items()))).items()))
 
 
 def nested(

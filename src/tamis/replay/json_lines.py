@@ -48,6 +48,7 @@ _BYTES = 1 << 28  # of a block; Arrow counts in 32 bits
 _EXACT = 2.0**53  # from here on a whole number may have no double
 _ROW = re.compile(r"in row (\d+)")
 _TIME = pa.timestamp("us", "UTC")
+_NO_ROWS: Rows = np.zeros(0, np.int64)
 
 
 class ParsedLines(NamedTuple):
@@ -96,6 +97,8 @@ class LineReader:
         self._kinds = {
             name: kind.value_type if name in several else kind for name, kind in self.types.items()
         }
+        lists = [self._kinds[name] for name in self._schema.lists]
+        self._quick = not any(_has_times(kind) for kind in lists)
 
     def parse(self, lines: pa.Array | pa.ChunkedArray) -> ParsedLines:
         """The events of lines, which are text, or bytes of UTF-8."""
@@ -106,16 +109,14 @@ class LineReader:
         trimmed = pc.ascii_trim(texts, characters=" \t\r\n")
         # With these two, no object can begin in one line and end in another: see _read.
         likely = pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}"))
-        blocks = [
-            _Block(self._table([]), np.zeros(0, np.int64)),
-            *self._blocks(trimmed, np.flatnonzero(np.asarray(likely.fill_null(False)))),
-        ]
+        quick = np.flatnonzero(np.asarray(likely.fill_null(False))) if self._quick else _NO_ROWS
+        blocks = [_Block(self._table([]), _NO_ROWS), *self._blocks(trimmed, quick)]
         rows = np.concatenate([block.rows for block in blocks])
         valid = validate(self._encoder, pa.concat_tables([block.table for block in blocks]))
         rows = rows[valid.rows]
         left = np.ones(len(texts), np.bool_)
         left[rows] = False
-        plain: dict[int, Mapping[str, tuple[Any, ...]]] = {}
+        plain: dict[int, Event] = {}
         for row in np.flatnonzero(left).tolist():
             if row not in reasons:
                 read = _read_line(texts[row].as_py())
@@ -138,14 +139,14 @@ class LineReader:
     def _parse_one_by_one(self, texts: pa.Array, reasons: dict[int, str]) -> ParsedLines:
         """Lines whose values have kinds that differ from line to line."""
         events: list[Any] = []
-        plain: list[Mapping[str, tuple[Any, ...]]] = []
+        plain: list[Event | None] = []
         for row, line in enumerate(texts.to_pylist()):
             read = reasons.get(row) or _read_line(line)
             found = read if isinstance(read, str) else _event(self._schema, read)
             if isinstance(found, str):
                 reasons[row] = found
             events.append(None if isinstance(read, str) else read.value)
-            plain.append({} if isinstance(found, str) else found)
+            plain.append(None if isinstance(found, str) else found)
         table = self._table(plain)
         return ParsedLines(validate_events(self._encoder, events, table, reasons), len(texts))
 
@@ -222,7 +223,7 @@ class LineReader:
             if self._kinds[name] == _TIME:
                 column, wrong = self._times(name, column)
                 odd[wrong] = True
-            elif self._kinds[name] == pa.float64():
+            else:
                 odd[_inexact(column)] = True
             if isinstance(kind, pa.ListType) and not isinstance(column.type, pa.ListType):
                 column = _wrapped(column)
@@ -252,17 +253,31 @@ class LineReader:
 
     # -- one line after the other ------------------------------------------------------------------
 
-    def _table(self, events: list[Mapping[str, tuple[Any, ...]]]) -> pa.Table:
-        columns = {}
-        for name, kind in self.types.items():
-            bound = [event.get(name) for event in events]
-            if isinstance(self._schema.attributes[name], Opaque | Dynamic):
-                bound = [None if each is None else tuple(map(_written, each)) for each in bound]
-            if not isinstance(kind, pa.ListType):
-                columns[name] = pa.array([each[0] if each else None for each in bound], kind)
-            else:
-                columns[name] = pa.array(bound, kind)
-        return pa.table(columns)
+    def _table(self, events: list[Event | None]) -> pa.Table:
+        rows = [{} if event is None else _row(event) for event in events]
+        return pa.table(
+            {name: pa.array([row.get(name) for row in rows], k) for name, k in self.types.items()}
+        )
+
+
+def _row(event: Event) -> dict[str, Any]:
+    """The values of an event, as a row of a table has them."""
+    schema, found = event.schema, dict[str, Any](event.values)
+    several = multiple(schema)
+    for name, values in event.values.items():
+        if name in event.elements:
+            found[name] = [_element(each) for each in event.elements[name]]
+            continue
+        as_text = isinstance(schema.attributes[name], Opaque | Dynamic)
+        written = tuple(map(_written, values)) if as_text else values
+        found[name] = written if name in several else written[0]
+    return found
+
+
+def _element(event: Event) -> dict[str, Any]:
+    flat = _row(event)
+    del flat[EVENT_TYPE]
+    return nested(flat, lambda below: below)
 
 
 class _Line(NamedTuple):
@@ -283,10 +298,10 @@ def _read_line(line: str | None) -> _Line | str:
         return f"not JSON that can be read: {why}"
 
 
-def _event(schema: Schema, line: _Line) -> Mapping[str, tuple[Any, ...]] | str:
-    """The values of one line, or why it is refused."""
+def _event(schema: Schema, line: _Line) -> Event | str:
+    """The event of one line, or why it is refused."""
     try:
-        return Event.of(schema, line.value).values
+        return Event.of(schema, line.value)
     except EventError as why:
         return str(why)
 
@@ -331,12 +346,22 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _inexact(column: pa.Array) -> Rows:
     """Rows with a number that Arrow may have rounded instead of refusing it."""
-    rows: Rows | None = None
     if isinstance(column, pa.ListArray):
-        rows, column = list_rows(column), column.flatten()
+        return list_rows(column)[_inexact(column.flatten())]
+    if isinstance(column, pa.StructArray):
+        return np.concatenate([_NO_ROWS, *map(_inexact, column.flatten())])
+    if not pa.types.is_floating(column.type):
+        return _NO_ROWS
     values = np.asarray(column.fill_null(0.0))
-    far = np.flatnonzero(~(np.abs(values) < _EXACT))
-    return far if rows is None else rows[far]
+    return np.flatnonzero(~(np.abs(values) < _EXACT))
+
+
+def _has_times(kind: Any) -> bool:
+    """Whether elements have times, which are read as text, by our own rules."""
+    inner = kind.value_type if isinstance(kind, pa.ListType) else kind
+    if isinstance(inner, pa.StructType):
+        return any(_has_times(inner.field(at).type) for at in range(inner.num_fields))
+    return bool(inner == _TIME)
 
 
 def _with_default(column: pa.Array, default: str) -> pa.Array:

@@ -27,10 +27,14 @@ from tamis.model.condition import (
     Not,
     Or,
     Predicate,
+    Some,
 )
 from tamis.model.domain import Domain, RefusalError
 from tamis.model.dynamic import Dynamic, kind_of_value
+from tamis.model.elements.structs import ELEMENT, Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
+from tamis.model.open_event import LIST
+from tamis.model.open_schema import schema_for
 from tamis.model.schema import EVENT_TYPE, Schema
 
 T = TypeVar("T")
@@ -38,8 +42,8 @@ _LEAST = math.ulp(0.0)
 _MOST = 1.7976931348623157e308
 
 _BOTH = ["price", "number", "small", "title", "at", "rank", "colour", "category", "craft", "any"]
-_SINGLE = [*_BOTH, "open", "period", "picture", "other"]
-_SEVERAL = [*_BOTH, "tags"]
+_SINGLE = [*_BOTH, "open", "period", "picture", "other", "items"]
+_SEVERAL = [*_BOTH, "tags", "items"]
 
 SCHEMA = Schema.from_dict(
     {
@@ -96,6 +100,19 @@ SCHEMA = Schema.from_dict(
             "picture": "opaque",
             "any": "dynamic",
             "other": "dynamic",
+            "items": {
+                "kind": "structs",
+                "attributes": {
+                    "sku": "text",
+                    "size": {"kind": "integer", "low": 0, "high": 4},
+                    "price": "decimal",
+                    "best": "decimal",
+                    "colour": "colour",
+                    "marks": "text",
+                    "parts": {"kind": "structs", "attributes": {"size": "integer", "sku": "text"}},
+                },
+                "multiple": ["marks"],
+            },
         },
         "event_types": {
             "single": dict.fromkeys(_SINGLE, "optional"),
@@ -174,7 +191,7 @@ class RandomChooser:
 
 
 def _pool(domain: Domain, pools: dict[str, tuple[Any, ...]]) -> tuple[Any, ...]:
-    return tuple(getattr(domain, "values", ())) or pools[domain.kind]
+    return tuple(getattr(domain, "values", ())) or pools.get(domain.kind, ())
 
 
 def _in_domain(domain: Domain, value: Any) -> bool:
@@ -187,7 +204,10 @@ def _in_domain(domain: Domain, value: Any) -> bool:
 
 def predicate(chooser: Chooser, schema: Schema = SCHEMA) -> Predicate:
     """A predicate that type-checks. It may be one that never holds."""
-    name = chooser.pick(list(schema.attributes))
+    names = [name for name in schema.attributes if not (schema.is_open and name in schema.lists)]
+    if ELEMENT in schema.event_types:
+        names.remove(EVENT_TYPE)  # elements have none
+    name = chooser.pick(names)
     domain = schema.attributes[name]
     comparator = chooser.pick((*domain.comparators, IS_NULL))
     if comparator in STATES:
@@ -242,14 +262,25 @@ def condition(chooser: Chooser, depth: int = _DEPTH, schema: Schema = SCHEMA) ->
     if shape in ("and", "or"):
         parts = tuple(condition(chooser, depth - 1, schema) for _ in range(chooser.number(2, 3)))
         return And(parts) if shape == "and" else Or(parts)
-    alike = schema is SCHEMA or schema.attributes.keys() == SCHEMA.attributes.keys()
-    return (
-        comparison(chooser) if alike and chooser.number(0, 15) == 0 else predicate(chooser, schema)
-    )
+    if schema.lists and chooser.number(0, 7) == 0:
+        return some(chooser, depth, schema)
+    if chooser.number(0, 15) == 0 and any(name in schema.attributes for name in _COMPARED):
+        return comparison(chooser, schema)
+    return predicate(chooser, schema)
 
 
+def some(chooser: Chooser, depth: int, schema: Schema = SCHEMA) -> Some:
+    """A condition on the elements of a list of structs."""
+    name = chooser.pick(sorted(schema.lists))
+    domain = schema.attributes[name]
+    assert isinstance(domain, Structs)
+    inner = condition(chooser, chooser.pick((1, 1, 2, 2, min(depth + 1, _DEPTH))), domain.element)
+    return Some("each", name.removesuffix(LIST) if schema.is_open else name, inner)
+
+
+_COMPARED = ("price", "best")
 _ALIKE = (
-    ("price", "number", "small"),
+    ("price", "number", "small", "best", "size"),
     ("title", "tags"),
     ("at",),
     ("rank",),
@@ -259,9 +290,10 @@ _ALIKE = (
 )
 
 
-def comparison(chooser: Chooser) -> Comparison:
-    """A comparison of attributes of `SCHEMA` that type-checks."""
-    names = chooser.pick(_ALIKE)
+def comparison(chooser: Chooser, schema: Schema = SCHEMA) -> Comparison:
+    """A comparison of attributes of `SCHEMA`, or of its elements, that type-checks."""
+    known = [tuple(name for name in alike if name in schema.attributes) for alike in _ALIKE]
+    names = chooser.pick([alike for alike in known if alike])
     left, right = AttributeValue(chooser.pick(names)), AttributeValue(chooser.pick(names))
     comparator = chooser.pick(tuple(COMPLEMENTS)) if names != ("open",) else "="
     if "price" not in names:
@@ -277,6 +309,10 @@ def event(chooser: Chooser, schema: Schema = SCHEMA) -> dict[str, Any]:
     bound: dict[str, Any] = {EVENT_TYPE: types if len(types) > 1 else types[0]}
     for name, use in schema.view(types).items():
         domain = schema.attributes[name]
+        if isinstance(domain, Structs):
+            if chooser.number(0, 2):
+                bound[name] = elements(chooser, domain)
+            continue
         pool = [value for value in _pool(domain, VALUES) if _in_domain(domain, value)]
         if not use.mandatory and chooser.number(0, 2) == 0:
             if chooser.number(0, 3) == 0:
@@ -287,6 +323,14 @@ def event(chooser: Chooser, schema: Schema = SCHEMA) -> dict[str, Any]:
         else:
             bound[name] = chooser.pick(pool)
     return bound
+
+
+def elements(chooser: Chooser, domain: Structs) -> Any:
+    """Some elements of a list of structs, perhaps none, or a single one without its list."""
+    found = [event(chooser, domain.element) for _ in range(chooser.number(0, 3))]
+    for element in found:
+        del element[EVENT_TYPE]
+    return found[0] if len(found) == 1 and chooser.number(0, 1) else found
 
 
 def grown(chooser: Chooser, schema: Schema = SCHEMA) -> Schema:
@@ -313,8 +357,12 @@ def grown(chooser: Chooser, schema: Schema = SCHEMA) -> Schema:
     return schema.grow_domain(name, [new])
 
 
-OPEN = Schema.open().mentioning(["a", "a.b", "a.b.c", "tags", "x.y", "event_type"])
-"""An open schema, with the attributes that conditions mention."""
+_MENTIONED = ("b", "c", "c.y", "event_type")
+OPEN = schema_for(
+    Schema.open().mentioning(["a", "a.b", "a.b.c", "tags", "x.y", "event_type"]),
+    Some("each", "a", And(tuple(Predicate(name, "exists") for name in _MENTIONED))),
+)
+"""An open schema, with the attributes that conditions mention, and a list of structs."""
 
 
 def open_event(chooser: Chooser) -> dict[str, Any]:

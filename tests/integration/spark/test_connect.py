@@ -181,7 +181,7 @@ def _files(folder: Path) -> tuple[int, int, list[str], MatchedFiles, set[int], R
 
 
 def test_conditions_are_compiled_and_files_matched(client: Client, tmp_path: Path) -> None:
-    from tamis.model.schema_document import to_yaml
+    from tamis.model.schemas.document import to_yaml
 
     workload, engine, wanted = _made(tmp_path / "events")
     (tmp_path / "schema.yaml").write_text(to_yaml(engine.schema), encoding="utf-8")

@@ -112,7 +112,7 @@ def test_a_command_that_failed_can_be_run_again(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("tamis.model.schema_document.to_yaml", full)  # when all files are there
+        patched.setattr("tamis.model.schemas.document.to_yaml", full)  # when all files are there
         assert f"{there}: cannot be written to: No space left" in refused(capsys, *command)
     assert not list(there.rglob("*.parquet"))
     assert run(*command) == 0

@@ -83,7 +83,7 @@ def _expected(engine: Engine, lines: Iterable[tuple[str, str]]) -> Rows:
 
 
 def test_from_a_topic_to_pairs(tmp_path: Path) -> None:
-    from tamis.model.schema_document import to_yaml
+    from tamis.model.schemas.document import to_yaml
 
     workload = auctions.make(500)
     engine = loaded(workload)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema
-from tamis.encode.arrow_reads import TableReads
+from tamis.encode.tables.arrow_reads import TableReads
 
 SCHEMA = Schema.from_dict(
     {

@@ -21,12 +21,17 @@ from tamis.model.operator import Parameter, Signature
 from tamis.schedule.statistics import PredicateEstimate
 from tests.unit.engine.world import predicate_row, predicate_table
 
-_ATTRIBUTES = {"n": "integer", "s": "text", "t": "text"}
+_ATTRIBUTES = {
+    "n": "integer",
+    "s": "text",
+    "t": "text",
+    "e": {"kind": "structs", "attributes": {"n": "integer", "s": "text"}},
+}
 SCHEMA = Schema.from_dict({"attributes": _ATTRIBUTES})
 WIDER = Schema.from_dict({"attributes": {**_ATTRIBUTES, "w": "text", "m": "integer"}})
 EVENTS: list[dict[str, Any]] = [
-    {"n": 1, "s": "aab", "t": "xx"},
-    {"n": 2, "s": "ab"},
+    {"n": 1, "s": "aab", "t": "xx", "e": [{"n": 1, "s": "ab"}, {"n": 2}]},
+    {"n": 2, "s": "ab", "e": [{"n": 2, "s": "ab"}]},
     {"n": 3, "s": "b", "t": "cab"},
     {"n": 7, "t": "c"},
     {"s": "aaaab"},
@@ -180,6 +185,8 @@ BEFORE: list[Case] = [
         ["p0", "p1", "p2"], [[("n", ">=", 2), ("s", "=", "b")], [], [("t", "starts with", "x")]]
     ),
     subscribe("patterned", 's like "%a%" and t like "%c%" and n > 1'),
+    subscribe("element", 'some x in e (x.n > 1 and x.s = "ab") or n = 7'),
+    subscribe("same", 'not some x in e (x.n > 1 and x.s = "ab")'),
     unsubscribe("gone"),
     unsubscribe(1),
 ]
@@ -188,6 +195,8 @@ CASES: list[Case] = [
     subscribe("x", 's = "aaab" and t != "cab"'),
     subscribe("y", SEVERAL + ' or s = "aaaab" or t = "ca"'),
     subscribe("z", 'above(0) and s < "b" or above(2) and not above(5) or t like "%x%"'),
+    subscribe("e", 'some x in e (x.s < "b" and x.n < 2) and not some x in e (x.n > 3)'),
+    subscribe_texts([30, 31], ["some x in e (x.n = 1)", "some x in e (x.n > 1 and x.s = ab)"]),
     subscribe_texts(
         [20, 21, 22, 23, 24],
         ["n = 2", 's = "aab"', 's > "aaa" or n = 7', 't like "%ab%"', "above(0) and n < 3"],
@@ -196,7 +205,7 @@ CASES: list[Case] = [
         ["q0", "q1", "q2", "q3"],
         [[("s", "=", "aaab")], [("t", ">", "ca"), ("n", "<", 9)], [], [("s", "ends with", "b")]],
     ),
-    *map(unsubscribe, (100, "several", 2, 4, "called", "p1", "patterned")),
+    *map(unsubscribe, (100, "several", 2, 4, "called", "p1", "patterned", "element")),
     Case("extend", lambda engine: engine.extend(WIDER), schema=WIDER),
     Case("match", lambda engine: [engine.match(each) for each in EVENTS[:2]]),
     Case("match_batch", lambda engine: engine.match_batch(EVENTS)),

@@ -16,7 +16,7 @@ import pytest
 from tamis import Engine, Operator, Schema, operator, schedulers
 from tamis.engine.calls.clause_calls import predicate_of
 from tamis.engine.compiled_condition import parse_calls
-from tamis.engine.saved_part import SavedPart
+from tamis.engine.saved.saved_part import SavedPart
 from tamis.engine.warm_start import match_and_measure, plan_for
 from tamis.errors import EventError
 from tamis.model.condition import Call, leaves

@@ -21,6 +21,7 @@ from tamis.model.condition import (
     Not,
     Or,
     Predicate,
+    Some,
     ValueConstraint,
     Variable,
     Word,
@@ -167,7 +168,7 @@ def all_kinds(condition: Condition) -> list[list[str]]:
         if isinstance(leaf, Call)
         else kinds(leaf.left) + kinds(leaf.right)
         for leaf in leaves(condition)
-        if not isinstance(leaf, Predicate)
+        if not isinstance(leaf, Predicate | Some)
     ]
 
 

@@ -50,6 +50,6 @@ def test_a_clause_is_sorted_by_who_answers() -> None:
         Literal(PRICE, True),
         Literal(CALL, False),
     )
-    assert parts_of(clause) == ((clause[2],), (clause[1], clause[3]), (clause[0],), ())
+    assert parts_of(clause) == ((clause[2],), (clause[1], clause[3]), (clause[0],), (), ())
     assert parts_of(clause).constraints == (clause[0],)
-    assert parts_of(()) == ((), (), (), ())
+    assert parts_of(()) == ((), (), (), (), ())

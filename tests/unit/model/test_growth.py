@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tamis import Schema
 from tamis.errors import SchemaError
 from tamis.model.domain import Domain
-from tamis.model.growth import check_growth
 from tamis.model.named_domains import Enumerated, Hierarchy
+from tamis.model.schemas.growth import check_growth
 
 CENTURY = {"kind": "enumerated", "values": ["XVI", "XVII"], "order": [["XVI", "XVII"]]}
 SCHEMA = Schema.from_dict(

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tamis import Schema
+from tamis import Engine, Schema
 from tamis.errors import SchemaError
 from tests.running import run_script
 
@@ -74,7 +74,7 @@ JSON_TYPES: list[tuple[dict[str, Any], Any, str]] = [
     ({"type": "array", "items": {"type": "array"}}, "opaque", "mandatory multiple"),
     (
         {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
-        "opaque",
+        {"kind": "structs", "attributes": {"a": "text"}},
         "mandatory multiple",
     ),
     ({"$ref": "#/$defs/money"}, "decimal", "mandatory"),
@@ -232,7 +232,10 @@ def test_arrow_structs_become_dotted_attributes() -> None:
     assert described(Schema.from_arrow(schema, "sale")) == {
         "seller.name": ("text", "mandatory"),
         "seller.address.city": ("text", "optional"),
-        "offers": ("opaque", "optional multiple"),
+        "offers": (
+            {"kind": "structs", "attributes": {"name": "text", "address.city": "text"}},
+            "optional multiple",
+        ),
     }
 
 
@@ -287,7 +290,12 @@ def test_a_spark_struct_becomes_a_schema_in_each_of_its_forms() -> None:
         ("tags", array(text), "text", "mandatory multiple"),
         ("grid", array(array(long)), "opaque", "optional multiple"),
         ("seller", rating, integer(), "mandatory"),
-        ("offers", array(x), "opaque", "optional multiple"),
+        (
+            "offers",
+            array(x),
+            {"kind": "structs", "attributes": {"x": "integer"}},
+            "optional multiple",
+        ),
     ]
     fields = [field(name, kind, "optional" in use) for name, kind, _, use in columns]
     given = struct([*fields, field("event_type", text)])
@@ -327,3 +335,53 @@ def test_importing_a_spark_schema_needs_no_pyspark() -> None:
 def test_a_malformed_spark_schema_is_refused(document: Any) -> None:
     with pytest.raises(SchemaError, match="Spark schema"):
         Schema.from_spark(document)
+
+
+def test_arrays_of_objects_become_lists_of_structs() -> None:
+    line = {
+        "type": "object",
+        "required": ["sku"],
+        "properties": {
+            "sku": {"type": "string"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "made": {"type": "object", "properties": {"year": {"type": "integer"}}},
+            "event_type": {"type": "string"},  # just a name in an element
+            "parts": {"type": "array", "items": {"type": "object", "properties": {"n": {}}}},
+            "inner": {"type": "array", "items": {"$ref": "#/$defs/line"}},
+        },
+    }
+    document = {
+        "$defs": {"line": line},
+        "required": ["lines"],
+        "properties": {"lines": {"type": "array", "items": {"$ref": "#/$defs/line"}}},
+    }
+    schema = Schema.from_json_schema(document)
+    structs = {
+        "kind": "structs",
+        "attributes": {
+            "sku": "text",
+            "tags": "text",
+            "made.year": "integer",
+            "parts": {"kind": "structs", "attributes": {"n": "opaque"}},
+            "inner": "opaque",  # a line within lines within lines … has no end
+        },
+        "multiple": ["tags", "parts", "inner"],
+    }
+    assert described(schema) == {"lines": (structs, "mandatory multiple")}
+    kind = pa.list_(pa.struct([("sku", pa.string()), ("tags", pa.list_(pa.string()))]))
+    for again in (Schema.from_arrow(pa.schema([("lines", kind)])), schema):
+        engine = Engine(again)
+        engine.subscribe("some l in lines (l.sku = A1 and l.tags = red)", id=1)
+        assert engine.match({"lines": [{"sku": "A1", "tags": ["old", "red"]}]}) == [1]
+        assert engine.match({"lines": [{"sku": "A1"}, {"sku": "B2", "tags": ["red"]}]}) == []
+
+
+def test_lists_nested_without_end_are_opaque_at_last() -> None:
+    kind: Any = pa.struct([("n", pa.int64())])
+    for _ in range(12):
+        kind = pa.struct([("in", pa.list_(kind))])
+    schema = Schema.from_arrow(pa.schema([("in", pa.list_(kind))]))
+    text = str(schema.to_dict())
+    assert text.count("structs") == 8
+    assert text.count("opaque") == 1
+    assert Schema.from_dict(schema.to_dict()) == schema

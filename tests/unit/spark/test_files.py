@@ -155,6 +155,15 @@ def test_what_conditions_ask_for() -> None:
     assert mentioned(Engine(SCHEMA)) == set()
 
 
+def test_what_residuals_ask_for() -> None:
+    """Parts that are not indexed are verified, so their attributes are needed too."""
+    names = [f"{letter}{number}" for letter in "ab" for number in range(9)]
+    engine = Engine(Schema.from_dict({"attributes": dict.fromkeys([*names, "x", "y"], "integer")}))
+    pairs = " and ".join(f"(a{number} = 1 or b{number} = 1)" for number in range(8))
+    engine.subscribe(f"{pairs} and (a8 = 1 or b8 = 1 or x < @y)")
+    assert mentioned(engine) == {*names, "x", "y"}
+
+
 def test_an_engine_is_laid_out_by_events(tmp_path: Path) -> None:
     engine = Engine(SCHEMA)
     assert laid_out(engine)  # nothing to lay out

@@ -65,7 +65,7 @@ def generate(
     from tamis.errors import StoreError
     from tamis.files.os_errors import os_errors_as
     from tamis.model.schema import Schema
-    from tamis.model.schema_document import to_yaml
+    from tamis.model.schemas.document import to_yaml
     from tamis.spark.jobs.generate_tables import draft_folder, table_files
     from tamis.spark.jobs.generate_tables import generate as generated
 

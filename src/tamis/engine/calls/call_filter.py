@@ -28,7 +28,7 @@ from tamis.engine.calls.evaluation import ClauseEntry, Evaluation
 from tamis.engine.calls.event_calls import DEAREST, EventCalls
 from tamis.engine.calls.interned_predicates import InternedPredicates
 from tamis.engine.compiled_condition import parse_calls
-from tamis.engine.saved_part import SavedPart, texts
+from tamis.engine.saved.saved_part import SavedPart, texts
 from tamis.errors import ConditionError, OperatorError
 from tamis.files.arrays import Bools, Int64s, offsets
 from tamis.files.saved_checks import array_of, require

@@ -144,10 +144,19 @@ class ProgramTable:
 
     def tests_in_use(self) -> Int64s:
         """The number of each special test, once for each program that asks it."""
-        slots = np.flatnonzero(self.view.size)
-        _, rows = runs(self.view.start[slots], self.view.size[slots].astype(np.int64))
+        rows = self._rows_in_use()
         found: Int64s = self.view.low[rows[self.view.kind[rows] == SPECIAL]]
         return found
+
+    def terms_in_use(self) -> Terms:
+        """The intervals of all programs, as terms of one clause."""
+        rows = self._rows_in_use()
+        columns: list[NDArray[Any]] = [column[rows] for column in self.view[2:]]
+        return _terms(Programs(self.view.start, self.view.size, *columns))
+
+    def _rows_in_use(self) -> Int64s:
+        slots = np.flatnonzero(self.view.size)
+        return runs(self.view.start[slots], self.view.size[slots].astype(np.int64))[1]
 
     def _check_saved(self, width: int, tests: int, live: Int64s) -> None:
         """Refuse programs that would read or jump out of their bounds."""

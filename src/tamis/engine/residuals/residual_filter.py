@@ -6,7 +6,7 @@ in a kernel, over codes. Tests that are no intervals are answered before, once f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from tamis.engine.residuals.evaluation import run_in_python, run_programs
 from tamis.engine.residuals.program import SPECIAL, Program, Step
 from tamis.engine.residuals.program_table import ProgramTable
 from tamis.engine.residuals.special_tests import UNDECIDED, YES, SpecialTests
-from tamis.engine.saved_part import SavedPart
+from tamis.engine.saved.saved_part import SavedPart
 from tamis.files.arrays import Bools, Int8s, Int64s, runs
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
@@ -135,6 +135,8 @@ class ResidualFilter:
         raw, names = batch.raw_values(event), list(encoder.schema.attributes)
 
         def values(attribute: int) -> list[int]:
+            if attribute in encoder.elements:
+                return batch.codes_of(event, attribute)
             # The codes of the batch may repeat a value that an event has once.
             return encoder.codes(attribute, raw.get(names[attribute], ()))
 
@@ -164,6 +166,16 @@ class ResidualFilter:
     def steps(self, slot: int) -> list[Step]:
         """The steps of a slot's program."""
         return self._programs.steps(slot)
+
+    def terms(self) -> Terms:
+        """The terms of all programs, as those of one clause."""
+        return self._programs.terms_in_use()
+
+    def mentioned(self, names: Sequence[str]) -> set[str]:
+        """The attributes that programs look at, of those with these names by position."""
+        found = {names[at] for at in np.unique(self.terms().attribute).tolist()}
+        tests = np.unique(self._programs.tests_in_use()).tolist()
+        return found.union(*(self._tests[number].attributes for number in tests))
 
     def check(self, live: Int64s) -> list[Terms]:
         """Raise if an invariant is broken; the terms of all programs. `live`: the slots in use."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.errors import SparkError, suggestion
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Text, Timestamp
+from tamis.model.elements.structs import Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import EVENT_TYPE, Schema
 from tamis.replay.event_columns import arrow_types, nested
@@ -30,6 +31,7 @@ _FITTING: dict[type[Domain], tuple[str, ...]] = {
     Hierarchy: _TEXTS,
     Boolean: ("boolean",),
     Timestamp: ("timestamp", "timestamp_ntz", "date", *_TEXTS),
+    Structs: ("struct",),
 }
 _SAME = 0.8  # alike enough for a misspelling; `ts` and `tags` are not
 
@@ -101,7 +103,7 @@ def _check(schema: Schema, name: str, kind: DataType) -> None:
     domain = schema.attributes[name]
     # One value and a list of one are the same; the number of values is checked event by event.
     inner = kind.elementType if isinstance(kind, ArrayType) else kind
-    stem = inner.simpleString().split("(")[0].split(" ")[0]
+    stem = inner.simpleString().split("(")[0].split(" ")[0].split("<")[0]
     fitting = _FITTING.get(type(domain))
     if fitting is None or stem in fitting or stem == "void":
         return

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.encode.arrow import one_chunk
-from tamis.encode.frames import ABSENT, check_missing, nan_as_null
+from tamis.encode.tables.frames import ABSENT, check_missing, nan_as_null
 from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
 from tamis.replay.event_source import EventChunk, RowLayout

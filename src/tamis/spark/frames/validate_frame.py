@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tamis.encode.frames import ABSENT, check_missing, nan_as_null
+from tamis.encode.tables.frames import ABSENT, check_missing, nan_as_null
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
 from tamis.spark.frames.frame_columns import attribute_sources, check_unambiguous, quoted

@@ -143,7 +143,8 @@ def mentioned(engine: Engine) -> set[str]:
     clauses = engine.matcher.clauses
     _, (attribute, *_) = clauses.terms(clauses.live_slots())
     names = list(engine.schema.attributes)
-    return {names[at] for at in np.unique(attribute).tolist()}
+    indexed = {names[at] for at in np.unique(attribute).tolist()}
+    return indexed | engine.residuals.mentioned(names)
 
 
 def _has_texts(engine: Engine) -> bool:

@@ -15,7 +15,6 @@ from tamis.encode.codes import (
     Codec,
     DecimalCodec,
     NameCodec,
-    OpaqueCodec,
     TextCodec,
     TimestampCodec,
 )
@@ -46,6 +45,9 @@ def attribute_values(encoder: Encoder, events: ValidEvents, name: str) -> Attrib
     if column is None or not len(column.codes):
         return None
     codes, rows = column
+    if at in events.elements:
+        rows = events.elements[at].rows
+        codes = np.zeros(len(rows), np.int64)
     texts: pa.Array | None = None
     if isinstance(encoder.codecs[at], TextCodec):
         kept = events.texts[at]
@@ -55,7 +57,7 @@ def attribute_values(encoder: Encoder, events: ValidEvents, name: str) -> Attrib
     if rows is None:
         bound = len(codes)
     else:
-        if not isinstance(encoder.codecs[at], OpaqueCodec):
+        if encoder.codecs[at].domain.hashable:
             codes, rows = _once(codes.astype(np.int64), rows)
         bound = int(np.count_nonzero(np.diff(rows))) + 1
     array = pa.array(codes, pa.int64())
@@ -78,14 +80,15 @@ def _once(codes: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
 def event_table(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> pa.Table:
     """Events as a table with one type for each attribute, whatever types they came with.
 
-    An opaque attribute stays as it came, and has no column if no event binds it.
+    An opaque attribute, or a list of structs, stays as it came. It has no column if no event binds
+    it.
     """
     size, several = events.table.num_rows, multiple(encoder.schema)
     columns: dict[str, Any] = {}
     for name in names:
         codec = encoder.codecs[encoder.positions[name]]
         values = attribute_values(encoder, events, name)
-        if isinstance(codec, OpaqueCodec):
+        if not codec.domain.hashable:
             if values is not None:
                 columns[name] = events.table[name]
             continue
@@ -151,4 +154,4 @@ def value(codec: Codec, code: int | str) -> int | float | str | bool:
 
 def in_order(codec: Codec) -> bool:
     """Whether the least and the greatest value mean anything."""
-    return not isinstance(codec, NameCodec | BooleanCodec | OpaqueCodec)
+    return codec.domain.hashable and not isinstance(codec, NameCodec | BooleanCodec)

@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.encode.codes import OpaqueCodec
 from tamis.encode.encoder import Encoder
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
@@ -181,7 +180,7 @@ def _attributes(
     for at, name in enumerate(tracked(encoder)):
         codec, count = encoder.codecs[encoder.positions[name]], counted.get(at, _Counted())
         stats = AttributeStats(codec.domain.kind, count.events, count.rest)
-        if isinstance(codec, OpaqueCodec):
+        if not codec.domain.hashable:
             yield name, stats
             continue
         found = [(value(codec, each), times) for each, times in count.codes or count.texts]

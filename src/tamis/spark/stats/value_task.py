@@ -25,7 +25,6 @@ from tamis.encode.validation import ValidEvents, validate
 from tamis.errors import SparkError, StoreError
 from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
-from tamis.model.domain import Opaque
 from tamis.model.dynamic import Dynamic
 from tamis.model.schema import EVENT_TYPE
 from tamis.replay.event_columns import schema_encoder
@@ -95,8 +94,8 @@ def _value_rows(encoder: Encoder, valid: ValidEvents) -> Iterator[pa.RecordBatch
         found = attribute_values(encoder, valid, name)
         if found is None:
             continue
-        opaque = isinstance(encoder.schema.attributes[name], Opaque)
-        values = found.array.slice(0, 0) if opaque else _short(found.array)
+        counted = encoder.schema.attributes[name].hashable  # others are only present or not
+        values = _short(found.array) if counted else found.array.slice(0, 0)
         waiting.append(_rows(at, found.bound, len(found.array), values))
         if sum(each.num_rows for each in waiting) > _ROWS:
             yield pa.concat_batches(waiting)

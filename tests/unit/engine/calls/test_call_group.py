@@ -133,7 +133,7 @@ def test_all_at_once_is_one_by_one_while_they_come_and_go(
 
 def _predicate(text: str) -> CallPredicate:
     (clause,) = branches(parse(text))
-    _, calls, constraints, _ = parts_of(clause)
+    _, calls, constraints, *_ = parts_of(clause)
     asked = collect_calls(calls, constraints)
     assert asked is not None
     return asked.calls[0].predicate

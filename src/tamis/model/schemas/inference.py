@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tamis.errors import EventError, SchemaError
-from tamis.model.domain import INT_HIGH, INT_LOW, TEXT_LIMIT, parse_timestamp
-from tamis.model.schema import EVENT_TYPE, IGNORE, Schema, Use, check_name
+from tamis.model.domain import INT_HIGH, INT_LOW, TEXT_LIMIT, check_name, parse_timestamp
+from tamis.model.schema import EVENT_TYPE, IGNORE, Schema, Use
 
 _LISTS = (list, tuple, set, frozenset)
 _EVENT = "event"

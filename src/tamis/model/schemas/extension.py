@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tamis.errors import SchemaError
 from tamis.model.domain import Domain
-from tamis.model.growth import check_growth
 from tamis.model.schema import EVENT_TYPE, Schema
+from tamis.model.schemas.growth import check_growth
 
 
 def check_extension(older: Schema, newer: Schema) -> None:

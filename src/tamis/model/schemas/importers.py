@@ -2,8 +2,9 @@
 
 Each importer creates one event type, which is the default. Required (not nullable) becomes
 mandatory, an array becomes multiple, a nested object becomes dotted attributes (`seller.rating`),
-and every other type becomes opaque. Unknown attributes of events are ignored, unless a JSON Schema
-says `additionalProperties: false`.
+and an array of objects becomes a list of structs. Every other type becomes opaque, and so does an
+array of objects within one of its own kind, as in a tree. Unknown attributes of events are ignored,
+unless a JSON Schema says `additionalProperties: false`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from tamis.errors import SchemaError
 from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Integer
+from tamis.model.elements.structs import NESTING, Structs
 from tamis.model.named_domains import Enumerated
 from tamis.model.schema import BUILT_IN, EVENT_TYPE, IGNORE, REFUSE, Schema, Use
 
@@ -40,6 +42,14 @@ def _schema(found: Iterator[_ImportedAttribute], name: str, unknown: str = IGNOR
     return Schema({}, attributes, {name: uses}, unknown=unknown)
 
 
+def _structs(found: Iterator[_ImportedAttribute]) -> Domain:
+    """The domain of an array of objects with these attributes; opaque if they have none."""
+    fields = {each.name: each for each in found if each.name != EVENT_TYPE}
+    attributes = {name: each.domain for name, each in fields.items()}
+    several = [name for name, each in fields.items() if each.use.multiple]
+    return Structs(attributes, several) if attributes else BUILT_IN["opaque"]
+
+
 # -- JSON Schema ----------------------------------------------------------------------------------
 
 
@@ -49,13 +59,19 @@ def from_json_schema(document: Mapping[str, Any], name: str | None = None) -> Sc
         raise SchemaError("JSON Schema: expected an object with 'properties'")
     title = name or document.get("title") or "event"
     closed = document.get("additionalProperties") is False
-    found = _json_object(document, document, "", True, 0)
+    found = _json_object(document, document, "", True, 0, (id(document["properties"]),))
     return _schema(found, str(title), REFUSE if closed else IGNORE)
 
 
 def _json_object(
-    spec: Mapping[str, Any], root: Mapping[str, Any], prefix: str, mandatory: bool, depth: int
+    spec: Mapping[str, Any],
+    root: Mapping[str, Any],
+    prefix: str,
+    mandatory: bool,
+    depth: int,
+    above: tuple[int, ...],
 ) -> Iterator[_ImportedAttribute]:
+    """The attributes of an object; `above` are the objects whose arrays it is in."""
     if depth > _NESTING:
         raise SchemaError(f"JSON Schema: nested deeper than {_NESTING} levels at {prefix!r}")
     required = spec.get("required", ())
@@ -71,8 +87,13 @@ def _json_object(
             multiple = True
             inner, _ = _json_resolve(items if isinstance(items, Mapping) else {}, root, name)
         nested = inner.get("type") == "object" and isinstance(inner.get("properties"), Mapping)
-        if nested and inner["properties"] and not multiple:
-            yield from _json_object(inner, root, f"{name}.", needed, depth + 1)
+        nested = nested and len(inner["properties"]) > 0
+        known = id(inner["properties"]) if nested else 0
+        if nested and not multiple:
+            yield from _json_object(inner, root, f"{name}.", needed, depth + 1, above)
+        elif nested and known not in above and len(above) <= NESTING:
+            fields = _json_object(inner, root, "", False, depth + 1, (*above, known))
+            yield _ImportedAttribute(name, _structs(fields), Use(needed, True))
         else:
             yield _ImportedAttribute(name, _json_domain(inner, name), Use(needed, multiple))
 
@@ -171,14 +192,15 @@ def from_arrow(schema: Any, name: str) -> Schema:
     if not hasattr(schema, "field"):
         raise SchemaError(f"expected a pyarrow schema, got {type(schema).__name__}")
     try:
-        return _schema(_arrow_fields(schema, "", True, 0), name)
+        return _schema(_arrow_fields(schema, "", True, 0, 0), name)
     except UnicodeDecodeError as why:
         raise SchemaError(f"Arrow schema: the name of a field is not UTF-8 text: {why}") from None
 
 
 def _arrow_fields(
-    fields: Any, prefix: str, mandatory: bool, depth: int
+    fields: Any, prefix: str, mandatory: bool, depth: int, lists: int
 ) -> Iterator[_ImportedAttribute]:
+    """The attributes of fields; they are in so many lists of structs."""
     from pyarrow import types
 
     if depth > _NESTING:
@@ -188,14 +210,18 @@ def _arrow_fields(
         needed = mandatory and not field.nullable
         if types.is_struct(kind):
             inner = [kind.field(i) for i in range(kind.num_fields)]
-            yield from _arrow_fields(inner, f"{name}.", needed, depth + 1)
+            yield from _arrow_fields(inner, f"{name}.", needed, depth + 1, lists)
             continue
         multiple = (
             types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
         )
-        yield _ImportedAttribute(
-            name, _arrow_domain(kind.value_type if multiple else kind), Use(needed, multiple)
-        )
+        kind = kind.value_type if multiple else kind
+        if types.is_struct(kind) and lists < NESTING:
+            inner = [kind.field(i) for i in range(kind.num_fields)]
+            domain = _structs(_arrow_fields(inner, "", False, depth + 1, lists + 1))
+        else:
+            domain = _arrow_domain(kind)
+        yield _ImportedAttribute(name, domain, Use(needed, multiple))
 
 
 def _arrow_domain(kind: Any) -> Domain:
@@ -235,12 +261,13 @@ def from_spark(struct: Any, name: str) -> Schema:
     document = struct.jsonValue() if hasattr(struct, "jsonValue") else struct
     if not isinstance(document, Mapping) or document.get("type") != "struct":
         raise SchemaError("Spark schema: expected a StructType or its JSON form")
-    return _schema(_spark_fields(document, "", True, 0), name)
+    return _schema(_spark_fields(document, "", True, 0, 0), name)
 
 
 def _spark_fields(
-    struct: Mapping[str, Any], prefix: str, mandatory: bool, depth: int
+    struct: Mapping[str, Any], prefix: str, mandatory: bool, depth: int, lists: int
 ) -> Iterator[_ImportedAttribute]:
+    """The attributes of a struct, which is in so many arrays of structs."""
     if depth > _NESTING:
         raise SchemaError(f"Spark schema: nested deeper than {_NESTING} levels at {prefix!r}")
     fields = struct.get("fields")
@@ -254,8 +281,12 @@ def _spark_fields(
         multiple = isinstance(kind, Mapping) and kind.get("type") == "array"
         if multiple:
             kind = kind.get("elementType")
-        if isinstance(kind, Mapping) and kind.get("type") == "struct" and not multiple:
-            yield from _spark_fields(kind, f"{name}.", needed, depth + 1)
+        nested = isinstance(kind, Mapping) and kind.get("type") == "struct"
+        if nested and not multiple:
+            yield from _spark_fields(kind, f"{name}.", needed, depth + 1, lists)
+        elif nested and lists < NESTING:
+            domain = _structs(_spark_fields(kind, "", False, depth + 1, lists + 1))
+            yield _ImportedAttribute(name, domain, Use(needed, True))
         else:
             yield _ImportedAttribute(name, _spark_domain(kind), Use(needed, multiple))
 

@@ -17,6 +17,26 @@ NewValues = Iterable[str] | Mapping[str, str | Iterable[str]]
 """Names; or for a hierarchy, the parents of each."""
 
 
+def grown_domains(
+    domains: Mapping[str, Domain],
+    attributes: Mapping[str, Domain],
+    name: str,
+    values: NewValues,
+    order: Iterable[tuple[str, str]],
+) -> tuple[dict[str, Domain], dict[str, Domain]]:
+    """The domains and attributes of a schema of which a domain has grown, and its equals too."""
+    where = f"grow domain {name!r}"
+    old = domains.get(name) or attributes.get(name)
+    if old is None:
+        raise SchemaError(f"{where}: unknown domain{suggestion(name, [*domains, *attributes])}")
+    new = grown(old, values, order, where)
+
+    def followed(given: Mapping[str, Domain]) -> dict[str, Domain]:
+        return {each: new if domain == old else domain for each, domain in given.items()}
+
+    return followed(domains), followed(attributes)
+
+
 def grown(
     domain: Domain, values: NewValues, order: Iterable[tuple[str, str]], where: str
 ) -> Domain:

@@ -10,6 +10,7 @@ import yaml
 
 from tamis.errors import SchemaError, suggestion
 from tamis.model.domain import Domain, Integer
+from tamis.model.elements.structs import NESTING, Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import BUILT_IN, DYNAMIC, EVENT_TYPE, IGNORE, REFUSE, Schema, Use
 from tamis.model.yaml_document import read_yaml
@@ -53,7 +54,7 @@ def read_schema(document: Mapping[str, Any]) -> Schema:
     )
 
 
-def read_domain(spec: object, named: Mapping[str, Domain], where: str) -> Domain:
+def read_domain(spec: object, named: Mapping[str, Domain], where: str, depth: int = 0) -> Domain:
     """Read a domain: a built-in kind, the name of a domain, or a domain in place."""
     if isinstance(spec, str):
         domain = named.get(spec) or BUILT_IN.get(spec)
@@ -63,9 +64,13 @@ def read_domain(spec: object, named: Mapping[str, Domain], where: str) -> Domain
         return domain
     fields = dict(_mapping(spec, where))
     kind = fields.pop("kind", None)
+    if kind == Structs.kind:
+        return _read_structs(fields, named, where, depth)
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
-        raise SchemaError(f"{where}: unknown kind {kind!r}{suggestion(kind, _READERS)}")
+        raise SchemaError(
+            f"{where}: unknown kind {kind!r}{suggestion(kind, (*_READERS, Structs.kind))}"
+        )
     try:
         return reader(fields, where)
     except SchemaError as error:
@@ -106,6 +111,25 @@ def _read_hierarchy(fields: dict[str, Any], where: str) -> Domain:
     return Hierarchy.from_tree(tree, above)
 
 
+def _read_structs(
+    fields: dict[str, Any], named: Mapping[str, Domain], where: str, depth: int
+) -> Domain:
+    _only(fields, ("attributes", "multiple"), where)
+    if depth >= NESTING:
+        raise SchemaError(f"{where}: structs are nested deeper than {NESTING} levels")
+    attributes = {
+        name: read_domain(spec, named, f"{where}, attribute {name!r}", depth + 1)
+        for name, spec in _entries(fields.get("attributes"), f"{where}, attributes").items()
+    }
+    multiple = fields.get("multiple") or ()
+    if not isinstance(multiple, (list, tuple)) or not all(isinstance(n, str) for n in multiple):
+        raise SchemaError(f"{where}: 'multiple' must be a list of names of attributes")
+    try:
+        return Structs(attributes, multiple)
+    except SchemaError as why:
+        raise SchemaError(f"{where}: {why}") from None
+
+
 def _plain(kind: str) -> Callable[[dict[str, Any], str], Domain]:
     def read(fields: dict[str, Any], where: str) -> Domain:
         _only(fields, (), where)
@@ -125,11 +149,19 @@ _READERS: dict[str, Callable[[dict[str, Any], str], Domain]] = {
 def write_schema(schema: Schema) -> dict[str, Any]:
     """The document form of a schema."""
     names = {id(domain): name for name, domain in schema.domains.items()}
+
+    def written(domain: Domain, named: bool = True) -> str | dict[str, Any]:
+        if named and id(domain) in names:
+            return names[id(domain)]
+        if not isinstance(domain, Structs):
+            return domain.to_dict()
+        return domain.document({n: written(each) for n, each in domain.attributes.items()})
+
     document = {
         "version": schema.version,
-        "domains": {name: domain.to_dict() for name, domain in schema.domains.items()},
+        "domains": {name: written(domain, False) for name, domain in schema.domains.items()},
         "attributes": {
-            name: names.get(id(domain)) or domain.to_dict()
+            name: written(domain)
             for name, domain in schema.attributes.items()
             if name != EVENT_TYPE
         },

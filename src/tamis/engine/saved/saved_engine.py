@@ -12,15 +12,17 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 
 from tamis import __version__
-from tamis.encode.encoder import Encoder
+from tamis.encode.encoder import Encoder, numbers_in
 from tamis.encode.labels import Labels, LabelState
-from tamis.engine.saved_part import SavedPart, blobs, columns, texts
+from tamis.encode.terms import joined
+from tamis.engine.element_engine import element_engine, restore_numbers, saved_numbers
+from tamis.engine.saved.saved_part import SavedPart, blobs, columns, texts
 from tamis.errors import MatcherError, OperatorError, SavedIndexError, SchedulerError, SchemaError
 from tamis.files.array_folder import Saved, read, write
 from tamis.files.arrays import Arrays, add_prefix, take_prefix
@@ -38,10 +40,21 @@ if TYPE_CHECKING:
 
 CONTENTS = 2  # version of the parts and their arrays; increase it when they change
 _RESIDUALS = 3  # with residuals, which an earlier tamis would not verify
+_ELEMENTS = 4  # with conditions on elements
+_READ = (CONTENTS, _RESIDUALS, _ELEMENTS)
 
 
 def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
     """Write an engine to a folder."""
+    parts, facts = _saved(engine)
+    arrays = Arrays()
+    for name, each in parts.items():
+        arrays.update(add_prefix(name, each.arrays))
+    write(folder, arrays, facts, blobs(parts), replace=replace, written_by=__version__)
+
+
+def _saved(engine: Engine) -> tuple[dict[str, SavedPart], dict[str, Any]]:
+    """All parts of an engine, and of its engines for elements under names of their own."""
     matcher = engine.matcher
     form = saved_form(matcher)
     parts = {
@@ -59,10 +72,24 @@ def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
         "made_by": {**_made_by(matcher), "layout": form.layout},
         "parts": {name: each.facts for name, each in parts.items()},
     }
-    arrays = Arrays()
-    for name, each in parts.items():
-        arrays.update(add_prefix(name, each.arrays))
-    write(folder, arrays, facts, blobs(parts), replace=replace, written_by=__version__)
+    elements: dict[str, Any] = {}
+    for at, conditions in engine.encoder.elements.items():
+        if conditions.engine is not None and len(conditions.engine):
+            inner, elements[str(at)] = _saved(cast("Engine", conditions.engine))
+            parts |= {f"{_prefix(at)}{name}": each for name, each in inner.items()}
+            numbers = saved_numbers(conditions)
+            parts[f"{_prefix(at)}{_NUMBERS}"] = numbers
+            elements[str(at)]["parts"][_NUMBERS] = numbers.facts
+    if elements:
+        facts |= {"contents": _ELEMENTS, "elements": elements}
+    return parts, facts
+
+
+_NUMBERS = "numbers"
+
+
+def _prefix(attribute: int) -> str:
+    return f"elements{attribute}."
 
 
 def open_engine(
@@ -77,41 +104,78 @@ def open_engine(
     saved = read(folder, verify=verify)
     with _reading(folder):
         contents = saved.facts.get("contents")
-        if contents not in (CONTENTS, _RESIDUALS):
+        if contents not in _READ:
             raise SavedIndexError(
                 f"it holds an engine in format {contents!r}, and this tamis reads formats "
-                f"{CONTENTS} and {_RESIDUALS}; open it with the tamis that wrote it"
+                f"{CONTENTS} to {_ELEMENTS}; open it with the tamis that wrote it"
             )
-        made_by = saved.facts["made_by"]
-        fits = isinstance(made_by["name"], str) and isinstance(saved.facts["scheduler"], str)
-        require(fits, "the matcher and the scheduler have names")
-        matcher = create(made_by["name"], **{**made_by["options"], **options})
-        if made_by["layout"] != layout_of(matcher):
-            raise SavedIndexError(
-                f"matcher {made_by['name']!r} saved it in layout {made_by['layout']}, and this "
-                f"tamis has layout {layout_of(matcher)}; open it with the tamis that wrote it"
-            )
+        matcher = _matcher(saved.facts, options)
         engine = kind(
             Schema.from_dict(saved.facts["schema"]),
             matcher,
             operators=operators,
             scheduler=scheduler or saved.facts["scheduler"],
         )
-        names = ("roster", "ids", "sources", "patterns", "calls", "constants")
-        parts = {name: _part(saved, name, verify) for name in names}
-        form = take_prefix("matcher", saved.arrays), saved.facts["parts"]["matcher"]
-        width = len(engine.schema.attributes)
-        restore(matcher, *form, width if verify else None)
-        live = matcher.clauses.live_slots() if verify else None
-        engine.slot_table.restore(parts, live)
-        engine.patterns.restore(parts["patterns"], verify=verify)
-        if contents == _RESIDUALS:
-            engine.residuals.restore(_part(saved, "residuals", verify), width, live)
-        engine.calls.restore(parts["calls"], engine.schema, live)
-        _restore_constants(engine.encoder, parts["constants"], verify)
-        fits = engine.patterns.counts() == dict(engine.encoder.patterned)
-        require(fits, "'patterned' counts the text patterns")
+        _restore(engine, saved, saved.facts, "", verify)
         return engine
+
+
+def _matcher(facts: Mapping[str, Any], options: Mapping[str, Any]) -> Matcher:
+    """An empty matcher like the one that was saved."""
+    made_by = facts["made_by"]
+    fits = isinstance(made_by["name"], str) and isinstance(facts["scheduler"], str)
+    require(fits, "the matcher and the scheduler have names")
+    matcher = create(made_by["name"], **{**made_by["options"], **options})
+    if made_by["layout"] != layout_of(matcher):
+        raise SavedIndexError(
+            f"matcher {made_by['name']!r} saved it in layout {made_by['layout']}, and this "
+            f"tamis has layout {layout_of(matcher)}; open it with the tamis that wrote it"
+        )
+    return matcher
+
+
+def _restore(
+    engine: Engine, saved: Saved, facts: Mapping[str, Any], prefix: str, verify: bool
+) -> None:
+    """Restore the parts whose names begin with the prefix."""
+    matcher = engine.matcher
+    names = ("roster", "ids", "sources", "patterns", "calls", "constants")
+    parts = {name: _part(saved, facts, prefix, name, verify) for name in names}
+    form = take_prefix(f"{prefix}matcher", saved.arrays), facts["parts"]["matcher"]
+    width = len(engine.schema.attributes)
+    restore(matcher, *form, width if verify else None)
+    live = matcher.clauses.live_slots() if verify else None
+    engine.slot_table.restore(parts, live)
+    engine.patterns.restore(parts["patterns"], verify=verify)
+    if "residuals" in facts["parts"]:
+        residuals = _part(saved, facts, prefix, "residuals", verify)
+        engine.residuals.restore(residuals, width, live)
+    engine.calls.restore(parts["calls"], engine.schema, live)
+    _restore_constants(engine.encoder, parts["constants"], verify)
+    fits = engine.patterns.counts() == dict(engine.encoder.patterned)
+    require(fits, "'patterned' counts the text patterns")
+    for at, conditions in engine.encoder.elements.items():
+        inner = facts.get("elements", {}).get(str(at))
+        if inner is not None:
+            below = f"{prefix}{_prefix(at)}"
+            element = conditions.element
+            if element.is_open:  # its attributes are in an order of their own
+                element = Schema.from_dict(inner["schema"])
+            made = element_engine(element, _matcher(inner, {}))
+            _restore(made, saved, inner, below, verify)
+            numbers = _part(saved, inner, below, _NUMBERS, verify)
+            restore_numbers(conditions, made, numbers)
+        if live is not None:
+            terms = joined((matcher.terms(live), engine.residuals.terms()))
+            fits = Counter(numbers_in(terms, at)) == conditions.uses
+            require(fits, "'uses' counts conditions on elements")
+
+
+def _part(
+    saved: Saved, facts: Mapping[str, Any], prefix: str, name: str, verify: bool
+) -> SavedPart:
+    tables = columns(f"{prefix}{name}", saved.blobs, verify=verify)
+    return SavedPart(take_prefix(f"{prefix}{name}", saved.arrays), facts["parts"][name], tables)
 
 
 @contextmanager
@@ -126,11 +190,6 @@ def _reading(folder: str | os.PathLike[str]) -> Iterator[None]:
         raise SavedIndexError(
             f"{where}: is inconsistent ({type(why).__name__}: {why}); was it edited?"
         ) from why
-
-
-def _part(saved: Saved, name: str, verify: bool) -> SavedPart:
-    facts, tables = saved.facts["parts"][name], columns(name, saved.blobs, verify=verify)
-    return SavedPart(take_prefix(name, saved.arrays), facts, tables)
 
 
 # -- the matcher -----------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""Lists of structs, and conditions on their elements."""

@@ -1,0 +1,1 @@
+"""Schemas: their documents, importers and extensions, and what a sample proposes."""
