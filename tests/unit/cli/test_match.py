@@ -262,6 +262,24 @@ def test_mistakes(
     assert said in refused(capsys, *_given(world), *arguments)
 
 
+def test_lists_of_structs(world: Path, capsys: Capture) -> None:
+    (world / "schema.yaml").write_text(
+        "attributes: {n: integer, items: {kind: structs, attributes: {sku: text, qty: integer}}}\n",
+        encoding="utf-8",
+    )
+    (world / "wanted.csv").write_text(
+        "two,some item in items (item.sku = A1 and item.qty >= 2)\n", encoding="utf-8"
+    )
+    (world / "orders.csv").write_text(
+        'n,items\n1,"[{""sku"": ""A1"", ""qty"": 1}, {""sku"": ""B"", ""qty"": 2}]"\n'
+        '2,"[{""sku"": ""A1"", ""qty"": 2}]"\n3,\n',
+        encoding="utf-8",
+    )
+    assert run(*_given(world, "orders.csv"), "--id", "n", "--columns", "items") == 0
+    (row,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert row["event"] == 2
+
+
 OPEN: list[dict[str, Any]] = [
     {"action": "opened", "issue": {"number": 7, "labels": ["bug", "ui"]}, "n": 5},
     {"action": "closed", "issue": {"number": "7"}, "n": None},

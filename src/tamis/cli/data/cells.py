@@ -6,7 +6,7 @@
 | boolean | true or false, in any case of letters |
 | timestamp | ISO 8601 |
 | text, enumerated, hierarchy, opaque | the cell as it is |
-| dynamic | JSON, if it is JSON; else text |
+| dynamic, lists of structs | JSON, if it is JSON; else text |
 
 An empty cell is an absent attribute. Where an attribute may have several values, a cell that begins
 with [ is a JSON array.
@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, RefusalError, refuse
 from tamis.model.dynamic import Dynamic
+from tamis.model.elements.structs import Structs
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import arrow_types, multiple
 
@@ -54,11 +55,8 @@ class CellReader:
         texts = pc.if_else(pc.is_in(texts, self._absent), pa.scalar(None, pa.string()), texts)
         domain = self._attributes.get(name)
         read = None if domain is None else _single(domain)
-        if (
-            domain is not None
-            and name in self._multiple
-            and not isinstance(domain, Opaque | Dynamic)
-        ):
+        plain = not isinstance(domain, Opaque | Dynamic | Structs)
+        if domain is not None and name in self._multiple and plain:
             read = _several(domain, read)
         return TypedColumn(texts, {}) if read is None else _read(texts, read, self._kinds[name])
 
@@ -83,7 +81,7 @@ def _read(texts: pa.Array, read: Callable[[str], Any], kind: pa.DataType) -> Typ
 
 
 def dynamic_value(text: str) -> Any:
-    """The value of a cell of a dynamic attribute: 5, true and [1, 2] are JSON, 007 is text."""
+    """The value of a cell that may be JSON: 5, true and [1, 2] are, 007 is text."""
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):

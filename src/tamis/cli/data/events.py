@@ -32,6 +32,7 @@ from tamis.encode.json_events import has_dynamic
 from tamis.engine import Engine
 from tamis.errors import TamisError, suggestion
 from tamis.model.dynamic import Dynamic
+from tamis.model.elements.structs import Structs
 from tamis.model.schema import Schema
 from tamis.replay.event_source import READ, EventChunk, Int64s, RowLayout
 from tamis.replay.json_lines import JSON as LINE
@@ -79,7 +80,8 @@ class EventFiles:
     def __init__(self, path: Path, schema: Schema, absent: Iterable[str] = ()) -> None:
         self.path, self._schema = path, schema
         self.files = [path] if path == STDIN else input_files(path, FORMATS)
-        self._cells, self._dynamic = CellReader(schema, absent), has_dynamic(schema)
+        self._cells = CellReader(schema, absent)
+        self._as_json = has_dynamic(schema) or bool(schema.lists)
         self._document = json.dumps(schema.to_dict())
         self._file, self._first = self.files[0], 0  # of the block that is read
         self._block: _RowBlock | None = None
@@ -194,16 +196,18 @@ class EventFiles:
         kept = np.array([at for at in whole if at not in wrong], np.int64)
         lines = np.array([record.line for record in records], np.int64)
         aside = [(first + at, int(lines[at]), why) for at, why in sorted(wrong.items())]
-        if self._dynamic:  # no column holds values of several kinds
+        if self._as_json:  # no column of text holds values of several kinds, or structs
             table = pa.table({LINE: pa.array(self._json(table), pa.binary())})
-        return _RowBlock(table, lines[kept], first + kept, aside, read, self._dynamic)
+        return _RowBlock(table, lines[kept], first + kept, aside, read, self._as_json)
 
     def _json(self, table: pa.Table) -> list[bytes]:
         """Rows as lines of JSON, without absent cells: null is a value of a dynamic attribute."""
         rows: list[dict[str, Any]] = [{} for _ in range(table.num_rows)]
         for name, column in zip(table.column_names, table.columns, strict=True):
             domain = self._schema.attributes.get(name)
-            dynamic = isinstance(domain, Dynamic) or (domain is None and self._schema.is_open)
+            dynamic = isinstance(domain, Dynamic | Structs) or (
+                domain is None and self._schema.is_open
+            )
             for row, cell in zip(rows, column.to_pylist(), strict=True):
                 if cell is not None:
                     row[name] = dynamic_value(cell) if dynamic else cell
