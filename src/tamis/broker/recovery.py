@@ -7,8 +7,8 @@ from typing import NamedTuple
 from tamis.broker.sequence.dedup import MOST, WINDOW, DedupKeys, dedup_key
 from tamis.broker.state import State
 from tamis.errors import BrokerError
-from tamis.store.log import Log, appended
-from tamis.store.pack import EVENTS, microseconds
+from tamis.store.log import Log
+from tamis.store.pack import EVENTS, appended, microseconds
 
 _SLICE = 100_000  # rows of the log that are applied at once
 
@@ -23,8 +23,12 @@ class Recovered(NamedTuple):
 
 
 def recover(log: Log, state: State, dedup: DedupKeys) -> Recovered:
-    """Apply what the database lacks, and remember the keys of recent publishes."""
-    end, start = log.end, state.applied
+    """Apply what the database lacks, and remember the keys of recent publishes.
+
+    The log is settled first. Otherwise the next append would find a pack of a killed process, and
+    the database would go on after it.
+    """
+    end, start = log.settle(), state.applied
     if start > end:
         raise BrokerError(
             f"{state.path}: reflects {start:,} rows of the log, which has only {end:,}: the log "

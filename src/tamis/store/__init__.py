@@ -7,7 +7,8 @@ All files are renamed into place: a process may be killed at any moment.
 """
 
 from tamis.store.changes import cancel, changes_table, expire, renew, subscribe
-from tamis.store.log import Appended, Log, appended
+from tamis.store.log import Appended, Log
+from tamis.store.pack import appended
 from tamis.store.stats import Stats
 from tamis.store.subscription_snapshot import LiveSubscription, SubscriptionSnapshot
 from tamis.store.version import Shard, Version, describe

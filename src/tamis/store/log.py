@@ -40,7 +40,6 @@ from tamis.store.earlier.format_one import FormatOneFiles
 from tamis.store.head import CLEAN, Head, create_head, this_boot
 from tamis.store.log_locks import COMPACTING, LOCK, LogLocks
 from tamis.store.pack import (
-    APPENDED,
     CHANGES,
     EVENTS,
     SCHEMAS,
@@ -261,6 +260,15 @@ class Log:
         """Let nobody else append during the block; others may read, merge and trim."""
         return self._locks.served()
 
+    def settle(self) -> int:
+        """Decide what a killed process left behind, and return the end of the log.
+
+        A whole pack that was not acknowledged becomes part of the log, a torn one is removed. The
+        next append would do the same.
+        """
+        with self._locks.appending():
+            return self._files.ready().end if isinstance(self._files, SegmentFiles) else self.end
+
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Keep others from appending, merging and trimming."""
@@ -405,14 +413,3 @@ def new_head(identity: str) -> Head:
     """The head of an empty log."""
     name = bytes.fromhex(identity)
     return Head(name, 0, CLEAN, 0, 0, 0, 0, -1, first_chain(name), this_boot())
-
-
-def appended(table: pa.Table) -> datetime:
-    """Return when the rows of a table from a log were appended.
-
-    A merged pack has the time of the last pack in it.
-    """
-    written = (table.schema.metadata or {}).get(APPENDED.encode())
-    if written is None:
-        raise StoreError("the table does not come from a log: it lacks the time of its append")
-    return datetime.fromisoformat(written.decode())

@@ -226,3 +226,14 @@ def _fields(pack: Pack, chain_after: bytes) -> bytes:
         MAGIC, pack.identity, pack.first, pack.appended, pack.schema, _MERGED * pack.merged,
         *pack.rows, *pack.sizes, *pack.sums, pack.chain_before, chain_after,
     )  # fmt: skip
+
+
+def appended(table: pa.Table) -> datetime:
+    """Return when the rows of a table from a log were appended.
+
+    A merged pack has the time of the last pack in it.
+    """
+    written = (table.schema.metadata or {}).get(APPENDED.encode())
+    if written is None:
+        raise StoreError("the table does not come from a log: it lacks the time of its append")
+    return datetime.fromisoformat(written.decode())

@@ -18,8 +18,8 @@ from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.numbers import file_size
 from tamis.cli.terminal.options import log_argument
 from tamis.cli.terminal.tables import table as text_table
-from tamis.store.log import SEGMENTS, Log, appended
-from tamis.store.pack import CHANGES, EVENTS, SCHEMAS
+from tamis.store.log import SEGMENTS, Log
+from tamis.store.pack import CHANGES, EVENTS, SCHEMAS, appended
 from tamis.store.published import JSON, RESERVED
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 

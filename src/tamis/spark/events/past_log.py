@@ -15,8 +15,8 @@ from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, EventClock
 from tamis.spark.events.time_span import TimeSpan
 from tamis.spark.frames.frame_columns import check_attributes
 from tamis.spark.runtime.worker_cache import schema_document
-from tamis.store.log import Log, appended
-from tamis.store.pack import EVENTS
+from tamis.store.log import Log
+from tamis.store.pack import EVENTS, appended
 from tamis.store.stats import LogPosition
 
 _SHARES = 4  # a core: the last ones to end leave the others idle for a short while only

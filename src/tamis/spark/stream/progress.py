@@ -18,7 +18,8 @@ from tamis.errors import StoreError
 from tamis.files.names import names_in, plain_name
 from tamis.replay.manifests import BATCHES, MANIFESTS
 from tamis.replay.parts import DEAD, NOTIFICATIONS
-from tamis.store.log import Log, appended
+from tamis.store.log import Log
+from tamis.store.pack import appended
 
 WINDOW = 30.0  # seconds over which rates and latencies are taken
 NO_VERSION = -1
