@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
+from tamis.errors import StoreError
+
 EVENTS, CHANGES, SCHEMAS, LOST = "events", "changes", "schemas", "lost"
 KINDS = (EVENTS, CHANGES, SCHEMAS, LOST)
 APPENDED = "tamis.appended"  # metadata of the tables that a log returns

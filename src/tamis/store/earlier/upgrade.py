@@ -27,11 +27,10 @@ from tamis.store.log import (
     FORMAT,
     SEGMENTS,
     Log,
-    appended,
     new_head,
     segment_files,
 )
-from tamis.store.pack import encode_table, microseconds
+from tamis.store.pack import appended, encode_table, microseconds
 from tamis.store.segment import first_in
 from tamis.store.segment_files import HEAD
 
