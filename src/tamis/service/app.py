@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -25,7 +27,13 @@ from tamis.service import (
     subscription_routes,
 )
 from tamis.service.bodies import events_in, read_body
-from tamis.service.problems import HttpError, answer_problem
+from tamis.service.problems import (
+    HttpError,
+    answer_http,
+    answer_invalid,
+    answer_problem,
+    answer_unicode,
+)
 from tamis.service.settings import Settings
 from tamis.service.waiting import Waiting
 
@@ -63,6 +71,9 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     app = FastAPI(title="tamis", version=__version__, lifespan=lifespan)
     app.state.server = server
     app.add_exception_handler(TamisError, answer_problem)
+    app.add_exception_handler(RequestValidationError, answer_invalid)
+    app.add_exception_handler(HTTPException, answer_http)
+    app.add_exception_handler(UnicodeEncodeError, answer_unicode)
     app.router.routes.append(Route("/v1/events", publish, methods=["POST"]))
     app.include_router(subscription_routes.router)
     app.include_router(key_routes.router)

@@ -46,16 +46,19 @@ async def notifications(request: Request) -> Response:
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
     most = min(_number(request, "most", default=1000), MOST)
+    if most < 1:
+        raise HttpError(400, "'most' is at least 1")
     until = time.monotonic() + min(
         float(_number(request, "wait", default=0)), server.settings.longest_wait
     )
     while True:
+        wake = server.waiting.next_wake()
         page = await reader.page(after, most)
         left = until - time.monotonic()
         if page.notifications or left <= 0 or server.waiting.closing:
             return _answer(page)
         after = page.cursor
-        await server.waiting.wait(left)
+        await server.waiting.wait(wake, left)
 
 
 class _Reader:
@@ -80,13 +83,14 @@ async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:
     yield b": tamis\n\n"
     waiting = reader.server.waiting
     while not waiting.closing:
+        wake = waiting.next_wake()
         page = await reader.page(after, 1000)
         if page.notifications:
             yield b"".join(_events(page))
         after = page.cursor
         if not page.notifications:
             before = time.monotonic()
-            await waiting.wait(_SILENCE)
+            await waiting.wait(wake, _SILENCE)
             if time.monotonic() - before >= _SILENCE:
                 yield b": still here\n\n"
 

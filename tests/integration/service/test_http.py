@@ -259,3 +259,39 @@ def test_conditions_are_checked_and_explained(client: httpx2.Client) -> None:
     answer = client.post("/v1/explain", json=asked).json()
     assert not answer["matches"]
     assert "price < 5" in answer["explanation"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "lease": NaN}'),
+        ("POST", "/v1/subscriptions", '{"condition": "title = \\ud800"}'),
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "name": "\\ud800"}'),
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "\\ud800": 1}'),
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "metadata": {"a": NaN}}'),
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "metadata": {"\\ud800": 1}}'),
+        ("POST", "/v1/check", '{"condition": "\\ud800 < 5"}'),
+        ("POST", "/v1/match", '{"event": {"title": "\\ud800"}}'),
+        ("POST", "/v1/match", '{"event": {"price": NaN}}'),
+        ("POST", "/v1/explain", '{"condition": "title = x", "event": {"title": "\\ud800"}}'),
+        ("GET", "/v1/subscriptions/{id}/notifications?after=-1&most=0", ""),
+        ("GET", "/v1/subscriptions/{id}/notifications?after=-1&most=-1", ""),
+        ("GET", "/v1/nothing", ""),
+        ("PUT", "/v1/schema", ""),
+    ],
+)
+def test_bad_requests_are_problems(
+    client: httpx2.Client, method: str, path: str, body: str
+) -> None:
+    """None is an error of the server, and the answer does not repeat what was sent."""
+    lease = subscribe(client, "price < 5")
+    client.post("/v1/events", json={"price": 1})
+    answer = client.request(
+        method,
+        path.format(id=lease["id"]),
+        content=body,
+        headers={"Content-Type": "application/json", "Tamis-Ticket": lease["ticket"]},
+    )
+    assert 400 <= answer.status_code < 500, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert client.get("/readyz").status_code == 200

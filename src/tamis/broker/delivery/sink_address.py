@@ -164,8 +164,8 @@ def _checked(host: str, addresses: Sequence[str], rules: SinkRules) -> tuple[str
     for each in addresses:
         if "%" in each or not rules.allows(host, ip_address(each)):
             raise SinkError(
-                f"the sink {host!r} is at {each}, which is not a public address; whoever runs the "
-                "service may allow it with --allow-sink"
+                f"the sink {host!r} has an address that is not public; whoever runs the service "
+                "may allow it with --allow-sink"
             )
     if not addresses:
         raise SinkError(f"the host {host!r} of the sink has no address")
