@@ -80,6 +80,7 @@ class Broker:
         clock: Callable[[], int] | None = None,
         matching: bool = True,
         found: Callable[[NotificationPairs], None] = lambda pairs: None,
+        failed: Callable[[], None] = lambda: None,
         sinks: SinkRules | None = None,
         rebuild: bool = False,
     ) -> None:
@@ -122,7 +123,9 @@ class Broker:
                 files = self._matching.files
                 keeper = VersionKeeper(self.log, self.folder.index, lambda: files.matched)
                 opened.callback(keeper.stop)
-            self._sequencer = Sequencer(self.log, self.state, dedup, self._clock.now, self._feed)
+            self._sequencer = Sequencer(
+                self.log, self.state, dedup, self._clock.now, self._feed, failed
+            )
             opened.callback(self._sequencer.stop)
             self._opened = opened.pop_all()
 

@@ -41,8 +41,10 @@ CREATE INDEX subscriptions_owner ON subscriptions (owner, id);
 CREATE INDEX subscriptions_sink ON subscriptions (id) WHERE sink IS NOT NULL;
 CREATE INDEX subscriptions_until ON subscriptions (until) WHERE until IS NOT NULL;
 CREATE TABLE ended (
-    id {id} PRIMARY KEY, owner TEXT, nonce BLOB, key_generation INTEGER, sequence INTEGER);
+    id {id} PRIMARY KEY, owner TEXT, nonce BLOB, key_generation INTEGER, sink TEXT,
+    sequence INTEGER);
 CREATE INDEX ended_owner ON ended (owner, id);
+CREATE INDEX ended_sink ON ended (sequence) WHERE sink IS NOT NULL;
 CREATE TABLE requests (
     owner TEXT, request_key TEXT, id {id}, nonce BLOB, key_generation INTEGER, until INTEGER,
     digest BLOB, moment INTEGER, PRIMARY KEY (owner, request_key, digest)) WITHOUT ROWID;
@@ -98,6 +100,7 @@ class KnownSubscription(NamedTuple):
     owner: str | None
     nonce: bytes | None
     key_generation: int | None
+    sink: str | None = None
 
 
 class State:
@@ -204,8 +207,8 @@ class State:
         elif kind in (CANCEL, EXPIRE):
             # Its notifications stay, and may be read by those who could read them before.
             self._base.execute(
-                "INSERT OR REPLACE INTO ended SELECT id, owner, nonce, key_generation, ? "
-                "FROM subscriptions WHERE id = ?",
+                "INSERT OR REPLACE INTO ended SELECT id, owner, nonce, key_generation, sink, "
+                "? FROM subscriptions WHERE id = ?",
                 (row["sequence"], id),
             )
             left = self._base.execute(
@@ -249,8 +252,8 @@ class State:
     def known(self, id: Id) -> KnownSubscription | None:
         """A subscription that is live or was."""
         rows = self._rows(
-            "SELECT id, owner, nonce, key_generation FROM subscriptions WHERE id = ?1 "
-            "UNION ALL SELECT id, owner, nonce, key_generation FROM ended WHERE id = ?1",
+            "SELECT id, owner, nonce, key_generation, sink FROM subscriptions WHERE id = ?1 "
+            "UNION ALL SELECT id, owner, nonce, key_generation, sink FROM ended WHERE id = ?1",
             (id,),
         )
         return KnownSubscription(*rows[0]) if rows else None
@@ -263,9 +266,13 @@ class State:
         )
         return bool(self._rows(f"{query} LIMIT 1"))
 
-    def ids_with_sinks(self) -> list[Id]:
-        """The ids of the live subscriptions that have a sink."""
-        return [row[0] for row in self._rows("SELECT id FROM subscriptions WHERE sink IS NOT NULL")]
+    def ids_with_sinks(self, after: int) -> list[Id]:
+        """The ids of the subscriptions that have a sink, and are live or ended after a number."""
+        query = (
+            "SELECT id FROM subscriptions WHERE sink IS NOT NULL "
+            "UNION SELECT id FROM ended WHERE sink IS NOT NULL AND sequence > ?"
+        )
+        return [row[0] for row in self._rows(query, (after,))]
 
     def ids_of(self, owner: str) -> list[Id]:
         """The ids of all subscriptions that an owner has or had."""

@@ -112,7 +112,12 @@ async def _alive(request: Request) -> Response:
 
 async def _ready(request: Request) -> Response:
     server: ServiceContext = request.app.state.server
-    failure = server.broker.failure or server.broker.matching.failure
-    if failure is not None:
-        return PlainTextResponse(f"stopped: {failure}\n", 503)
+    broker = server.broker
+    for part, failure in (
+        ("broker", broker.failure),
+        ("matching", broker.matching.failure),
+        ("webhooks", broker.webhooks.failure),
+    ):
+        if failure is not None:
+            return PlainTextResponse(f"{part}: {type(failure).__name__}\n", 503)
     return PlainTextResponse("ready\n")

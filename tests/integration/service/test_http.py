@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
+_SERVING = re.compile(r"serving on (http://\S+)")
 SCHEMA = "attributes:\n  price: decimal\n  title: text\n"
 
 
@@ -295,3 +296,43 @@ def test_bad_requests_are_problems(
     assert 400 <= answer.status_code < 500, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert client.get("/readyz").status_code == 200
+
+
+def test_the_process_ends_after_a_failed_sync(tmp_path: Path) -> None:
+    """The request is not acknowledged, and the exit code says that something went wrong."""
+    schema = tmp_path / "schema.yaml"
+    schema.write_text(SCHEMA)
+    script = (
+        "import os, sys\n"
+        "right = os.fdatasync\n"
+        "def fdatasync(opened):\n"
+        f"    if os.path.exists({str(tmp_path / 'fail')!r}): raise OSError(5, 'failed')\n"
+        "    right(opened)\n"
+        "os.fdatasync = fdatasync\n"
+        "from tamis.cli.main import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", script, "serve", str(tmp_path / "data"), "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--schema", str(schema)], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    (address,) = [found[1] for line in _lines(process) if (found := _SERVING.search(line))]
+    (tmp_path / "fail").touch()
+    with httpx2.Client(base_url=address, timeout=60) as client:
+        answer = client.post("/v1/events", json={"price": 1})
+    assert answer.status_code == 503
+    assert "/data" not in answer.text
+    _, said = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "stopped" in said
+    assert "Traceback" not in said
+
+
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    """What a process says, up to the address."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        yield line
+        if _SERVING.search(line):
+            return

@@ -7,7 +7,6 @@ schema. The requests of a group are concurrent, since none was answered: any ord
 
 from __future__ import annotations
 
-import errno
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -40,7 +39,7 @@ from tamis.errors import (
     QuotaError,
     StoreError,
 )
-from tamis.files.os_errors import UnsyncedError
+from tamis.files.os_errors import is_full
 from tamis.model.schema import Schema
 from tamis.store import changes as change_tables
 from tamis.store.changes import EXPIRE
@@ -52,7 +51,6 @@ ROWS = 65_536  # events in a group, about
 WAITING = 100_000  # requests that may wait
 TICK = 1.0  # seconds between two looks at the leases
 _EXPIRED = 10_000  # leases that end in one group
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Committed(NamedTuple):
@@ -71,7 +69,8 @@ class Committed(NamedTuple):
 class Sequencer:
     """Appends requests to a log, in groups, and keeps the state database up to date.
 
-    `committed` is called in this thread with each pack that is on disk, in order.
+    `committed` is called in this thread with each pack that is on disk, in order, and `failed` when
+    it ends since it could not write.
     """
 
     def __init__(
@@ -81,9 +80,10 @@ class Sequencer:
         dedup: DedupKeys,
         clock: Callable[[], int],
         committed: Callable[[Committed], None] = lambda pack: None,
+        failed: Callable[[], None] = lambda: None,
     ) -> None:
         self._log, self._state, self._dedup, self._clock = log, state, dedup, clock
-        self._committed = committed
+        self._committed, self._failed = committed, failed
         self.schema = log.schema_at()
         self.failure: BaseException | None = None
         self._queue: SimpleQueue[Request[Any]] = SimpleQueue()
@@ -123,6 +123,8 @@ class Sequencer:
         with self._door:
             self.failure, self._closed = ended.exception(), True
             self._refuse_waiting()
+        if self.failure is not None:
+            self._failed()
 
     def _serve(self) -> None:
         look = time.monotonic() + TICK
@@ -205,12 +207,7 @@ class Sequencer:
                 moment=moment,
             )
         except StoreError as why:
-            cause = why.__cause__
-            if isinstance(cause, UnsyncedError) or not (
-                isinstance(cause, OSError) and cause.errno in _FULL
-            ):
-                raise
-            if self._log.settle() != self._end:  # something of it stayed
+            if not is_full(why) or self._log.settle() != self._end:  # something of it stayed
                 raise
             raise FullError(str(why)) from why
         self._end = numbers.schemas.stop
