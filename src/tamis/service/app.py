@@ -26,7 +26,8 @@ from tamis.service import (
     question_routes,
     subscription_routes,
 )
-from tamis.service.bodies import events_in, read_body
+from tamis.service.bodies import events_in
+from tamis.service.body_limit import BodyLimit
 from tamis.service.problems import (
     HttpError,
     answer_http,
@@ -70,6 +71,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
 
     app = FastAPI(title="tamis", version=__version__, lifespan=lifespan)
     app.state.server = server
+    app.add_middleware(BodyLimit, most=settings.body_bytes)
     app.add_exception_handler(TamisError, answer_problem)
     app.add_exception_handler(RequestValidationError, answer_invalid)
     app.add_exception_handler(HTTPException, answer_http)
@@ -89,8 +91,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
 async def publish(request: Request) -> Response:
     """Publish events; 202 when they are on disk."""
     server: ServiceContext = request.app.state.server
-    body = await read_body(request, server.settings.body_bytes)
-    events = events_in(body, request.headers.get("content-type"))
+    events = events_in(await request.body(), request.headers.get("content-type"))
     receipt = await asyncio.wrap_future(server.broker.publish(events, server.caller(request)))
     answer = {
         "first": receipt.numbers[0] if receipt.numbers else None,

@@ -336,3 +336,34 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
         yield line
         if _SERVING.search(line):
             return
+
+
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/subscriptions", "/v1/check"])
+def test_long_bodies_are_refused_everywhere(client: httpx2.Client, path: str) -> None:
+    """Also one whose length is not declared."""
+
+    def parts() -> Iterator[bytes]:
+        for _ in range(17):
+            yield b" " * (1 << 20)
+
+    answer = client.post(path, content=parts(), headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_page_has_a_limit_of_bytes(client: httpx2.Client) -> None:
+    lease = subscribe(client, "title starts with long")
+    lines = [json.dumps({"title": "long " + "x" * 60_000}) for _ in range(200)]
+    for at in (0, 100):
+        client.post(
+            "/v1/events",
+            content="\n".join(lines[at : at + 100]),
+            headers={"Content-Type": "application/x-ndjson"},
+        )
+    page = notified(client, lease, -1)
+    count = len(page["notifications"])
+    while count < 200:
+        assert len(json.dumps(page)) < 9 << 20
+        page = notified(client, lease, page["cursor"])
+        count += len(page["notifications"])
+    assert count == 200

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Condition, Thread
@@ -107,13 +107,15 @@ class InlineMatching:
                 self._changed.wait(left)
             return self.matched
 
-    def notifications(self, after: int) -> list[NotificationPairs]:
-        """All notifications of events after a number, up to where matching is."""
+    def notifications(self, after: int) -> Iterator[NotificationPairs]:
+        """All notifications of events after a number, up to where matching is, as they are read."""
         with self._changed:
-            tail = list(self._tail)
-            start = tail[0].start if tail else self.matched
-        found = [] if after + 1 >= start else list(self.files.read(after, start))
-        return found + [each.after(after) for each in tail if each.end > after + 1]
+            start = self._tail[0].start if self._tail else self.matched
+            tail = [each for each in self._tail if each.end > after + 1]
+        if after + 1 < start:
+            yield from self.files.read(after, start)
+        for each in tail:
+            yield each.after(after)
 
     def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
         """The subscriptions that an event would match now. It waits for at most one batch."""
@@ -210,10 +212,20 @@ class InlineMatching:
             self._publish(NotificationPairs(low, high, events.numbers[answer.events], ids))
 
     def _publish(self, pairs: NotificationPairs) -> None:
-        self._unwritten.append(pairs)
+        if len(pairs.numbers):
+            self._unwritten.append(pairs)
         with self._changed:
-            self._tail.append(pairs)
-            self._tail_pairs += len(pairs.numbers) + 1
+            before = self._tail[-1] if self._tail else None
+            if (
+                before is not None
+                and before.end == pairs.start
+                and not len(before.numbers)
+                and not len(pairs.numbers)
+            ):  # one for all events without notifications in a row
+                self._tail[-1] = before._replace(end=pairs.end)
+            else:
+                self._tail.append(pairs)
+                self._tail_pairs += len(pairs.numbers) + 1
             self.matched = pairs.end
             self._changed.notify_all()
         self._found(pairs)
