@@ -260,3 +260,13 @@ def test_a_frame_with_the_stream_interface_of_arrow(engine: Engine) -> None:
     assert _answers(engine, frame) == [{"price"}, set(), set()]
     with pytest.raises(EventError, match="event 1: "):
         engine.match_batch(frame, missing="refuse")
+
+
+def test_an_open_engine_looks_only_at_what_conditions_mention() -> None:
+    """The same at every door, with and without a report of bad rows."""
+    engine = Engine()
+    engine.subscribe("price < 5", id=1)
+    table = pa.table({"price": [4.0, 9.0], "other": [float("nan"), 1.0]})
+    assert list(engine.match_batch(table)) == [[1], []]
+    assert list(engine.match_batch(table, bad="report")) == [[1], []]
+    assert engine.match({"price": 4, "other": 2**64}) == [1]
