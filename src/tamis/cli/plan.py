@@ -135,7 +135,7 @@ def _saved(
     if subscriptions is not None:
         raise click.UsageError("Leave --subscriptions out: the engine in FOLDER has its own.")
     engine = Engine.open(folder, **options)
-    given = None if events is None else all_events(Path(events), engine)
+    given = None if events is None else all_events(Path(events), engine.schema)
     return _PlanInput(engine, given, str(folder))
 
 
@@ -152,7 +152,7 @@ def _own(
     found = subscribe_file(engine, Path(subscriptions), strict=strict, empty=True)
     for line in found.report():
         click.echo(line, err=True)
-    given = None if events is None else all_events(Path(events), engine)
+    given = None if events is None else all_events(Path(events), engine.schema)
     return _PlanInput(engine, given, subscriptions)
 
 

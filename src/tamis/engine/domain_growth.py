@@ -44,7 +44,8 @@ def extend_domains(engine: Engine, schema: Schema, names: Sequence[str]) -> None
     before, leaders = engine.schema, engine.slot_table.mentioning(names)
     engine.torn = True
     try:
-        few = _FEW * len(leaders) <= len(engine)
+        # Conditions on elements have numbers in the encoder that they are compiled with.
+        few = not engine.encoder.elements and _FEW * len(leaders) <= len(engine)
         if not (few and _compile_again(engine, schema, leaders)):
             engine.encoder.schema = schema
             repair(engine)

@@ -11,10 +11,13 @@ from tamis.encode.arrow import events_from_arrow
 from tamis.encode.arrow_checks import checked_table
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
+from tamis.encode.json_events import rows_of
 from tamis.encode.tables.frames import (
     ABSENT,
     REFUSE,
     check_missing,
+    frame_rows,
+    is_frame,
     missing_cells,
     without_missing,
 )
@@ -26,6 +29,7 @@ from tamis.model.event import Event
 
 REFUSE_ALL, SKIP, REPORT = "refuse", "skip", "report"
 BAD = (REFUSE_ALL, SKIP, REPORT)
+_EXPECTED = "a list of events or an Arrow table"
 
 
 class GoodEvents(NamedTuple):
@@ -50,6 +54,14 @@ def encode_events(encoder: Encoder, events: Any, missing: str | None) -> EventBa
         if missing == REFUSE:
             for row, reason in sorted(missing_cells(events).items()):
                 raise EventError(reason, rule="R2").at_row(row)
+        if is_frame(events):
+            try:
+                checked_table(events, _EXPECTED, EventError, missing)
+            except EventError:  # Arrow has no columns of mixed types
+                rows = frame_rows(events)
+                if rows is None:
+                    raise
+                return encode_events(encoder, rows, missing or ABSENT)
         return events_from_arrow(encoder, events, missing)
     found = []
     stamp = encoder.stamp  # before: a condition of another thread may bring attributes
@@ -67,7 +79,15 @@ def good_events(encoder: Encoder, events: Any, missing: str | None) -> GoodEvent
     if not _is_arrow(events):
         return _good_rows(encoder, _rows(events), missing)
     bad = missing_cells(events) if missing == REFUSE else {}
-    table = checked_table(events, "a list of events or an Arrow table", EventError, missing)
+    try:
+        table = checked_table(events, _EXPECTED, EventError, missing)
+    except EventError:
+        found = frame_rows(events)  # Arrow has no columns of mixed types
+        if found is None:
+            raise
+        return _good_rows(encoder, found, missing or ABSENT)
+    if encoder.schema.is_open and not bad:  # only what conditions mention is looked at
+        return _good_rows(encoder, rows_of(table), None)
     valid = validate(encoder, table)
     reasons = {**{each.row: each.reason for each in valid.refused}, **bad}
     refused = [Refused(*each) for each in sorted(reasons.items())]

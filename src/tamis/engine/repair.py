@@ -134,3 +134,4 @@ def check(engine: Engine) -> None:
     rest = engine.residuals.check(slots)
     terms = joined((engine.matcher.terms(slots), *rest))
     engine.encoder.check(terms, patterned.values())
+    check_clauses(engine, patterned)

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from tamis.model.condition import MEMBERSHIP, ORDER, TEXT
-from tamis.model.domain import Domain, RefusalError, Text, finite_number
+from tamis.model.domain import Domain, RefusalError, Text, finite_number, show
 
 NULL, BOOLEAN, NUMBER, TEXTUAL, OBJECT = "null", "boolean", "number", "text", "object"
 _TEXT = Text()
@@ -40,9 +40,11 @@ class Dynamic(Domain):
             return finite_number(given, "a number") + 0  # -0.0 + 0 is 0.0
         if isinstance(given, str):
             return _TEXT.value(given)
-        if given is None or isinstance(given, bool | Mapping):
+        if given is None or isinstance(given, bool | Mapping | bytes):
             return given
         if isinstance(given, datetime):
+            if given != given:  # NaT of pandas
+                raise RefusalError("NaT is a missing value; leave the attribute out")
             moment = given if given.tzinfo else given.replace(tzinfo=UTC)
             return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
         if isinstance(given, date):
@@ -50,7 +52,10 @@ class Dynamic(Domain):
         if type(given).__module__ == "numpy" and type(given).__name__ in ("bool_", "bool"):
             return bool(given)
         if not isinstance(given, int | float) and not _is_number(given):
-            return given  # an object
+            raise RefusalError(
+                f"{show(given)} is {type(given).__name__}, expected a value of JSON: a number, "
+                "text, boolean, null or an object"
+            )
         return finite_number(given, "a number") + 0
 
     def constant(self, given: object) -> Any:

@@ -185,6 +185,8 @@ class Log:
         It applies to the rows after it: events and conditions are read by the schema of their
         number. It must extend the schema before it, by the methods of `Schema`.
         """
+        if not isinstance(schema, Schema):
+            raise StoreError(f"expected a Schema, got {type(schema).__name__}")
         self._schemas.check_new(schema)
         return self.append(schema=schema).schemas.start
 

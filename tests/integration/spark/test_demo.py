@@ -174,7 +174,7 @@ def test_it_stops_cleanly_and_goes_on(
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(Stream, "open", lambda stream, *_, **__: _given(stream, spark))
     monkeypatch.setattr(
-        "tamis.cli.terminal.interrupt.InterruptGuard.run", lambda _, work, cancel=None: work()
+        "tamis.cli.terminal.interrupt.InterruptGuard.run", lambda _, work, *__: work()
     )
     assert run("demo", "--folder", str(folder), *SIZE, "--seconds", "2") == 0
     said = _quiet(capsys.readouterr().out)

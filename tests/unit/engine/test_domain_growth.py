@@ -11,7 +11,7 @@ import pytest
 
 from tamis import Engine, Schema, parse
 from tamis.encode.terms import Terms
-from tamis.errors import EventError, MatcherError, NeverTrueError
+from tamis.errors import EventError, MatcherError, NeverTrueError, SchemaError
 from tamis.match.base import Slots
 from tamis.match.lesubscribe.naive import Naive
 from tamis.model.operator import Signature
@@ -220,3 +220,27 @@ def test_an_interrupt_loses_nothing(
         assert engine.ids() == list(live)
         engine.extend(WIDER)
         _agree(engine, live)
+
+
+def test_a_domain_grows_beside_conditions_on_elements() -> None:
+    """Few conditions mention the domain, and one of them has a condition on elements."""
+    document = SCHEMA.to_dict()
+    document["attributes"]["items"] = {"kind": "structs", "attributes": {"qty": "integer"}}
+    document["event_types"]["event"]["items"] = "optional"
+    schema = Schema.from_dict(document)
+    engine = Engine(schema)
+    for number in range(20):
+        engine.subscribe(f"n = {number}", id=number)
+    engine.subscribe("made = XVI and some item in items (item.qty > 2)", id=100)
+    engine.extend(schema.grow_domain("century", ["XIX"], [("XVIII", "XIX")]))
+    engine.subscribe("made = XIX and not some item in items (item.qty > 2)", id=101)
+    assert engine.match({"made": "XVI", "items": [{"qty": 3}]}) == [100]
+    assert engine.match({"made": "XIX", "items": [{"qty": 1}]}) == [101]
+    engine.check()
+
+
+def test_a_domain_within_elements_does_not_grow() -> None:
+    document = SCHEMA.to_dict()
+    document["attributes"]["items"] = {"kind": "structs", "attributes": {"made": "century"}}
+    with pytest.raises(SchemaError, match="lists of structs do not grow"):
+        Schema.from_dict(document).grow_domain("century", ["XIX"])

@@ -260,3 +260,40 @@ def test_a_frame_with_the_stream_interface_of_arrow(engine: Engine) -> None:
     assert _answers(engine, frame) == [{"price"}, set(), set()]
     with pytest.raises(EventError, match="event 1: "):
         engine.match_batch(frame, missing="refuse")
+
+
+def test_an_open_engine_looks_only_at_what_conditions_mention() -> None:
+    """The same at every door, with and without a report of bad rows."""
+    engine = Engine()
+    engine.subscribe("price < 5", id=1)
+    table = pa.table({"price": [4.0, 9.0], "other": [float("nan"), 1.0]})
+    assert list(engine.match_batch(table)) == [[1], []]
+    assert list(engine.match_batch(table, bad="report")) == [[1], []]
+    assert engine.match({"price": 4, "other": 2**64}) == [1]
+
+
+@pytest.mark.parametrize("value", [float("nan"), pd.NA, pd.NaT])
+def test_a_missing_value_of_a_dynamic_attribute(value: Any) -> None:
+    """It is refused in a dict, or absent if the door is asked; it is never null or an object."""
+    engine = Engine()
+    for condition in ("a missing", "a exists"):
+        engine.subscribe(condition, id=condition)
+    assert list(engine.match_batch([{"a": value}], missing="absent")) == [["a missing"]]
+    with pytest.raises(EventError, match="'a'"):
+        engine.match({"a": value})
+    found = engine.match_batch([{"a": value}, {"a": 1}], bad="report")
+    assert [list(found), [row for row, _ in found.refused]] == [[[], ["a exists"]], [0]]
+
+
+def test_a_column_of_mixed_types_does_not_sink_a_dataframe() -> None:
+    """Arrow cannot convert it, so it is read by rows."""
+    frame = pd.DataFrame({"price": [1, "dear", None]})
+    typed = Engine(Schema.from_dict({"attributes": {"price": "decimal"}}))
+    typed.subscribe("price < 5", id=1)
+    found = typed.match_batch(frame, bad="report")
+    assert [list(found), [row for row, _ in found.refused]] == [[[1], [], []], [1]]
+    with pytest.raises(EventError, match="event 1"):
+        typed.match_batch(frame)
+    open_engine = Engine()
+    open_engine.subscribe("price = dear", id=1)
+    assert list(open_engine.match_batch(frame)) == [[], [1], []]

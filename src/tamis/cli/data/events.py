@@ -29,7 +29,6 @@ from tamis.cli.data.formats import (
     reading,
 )
 from tamis.encode.json_events import has_dynamic
-from tamis.engine import Engine
 from tamis.errors import TamisError, suggestion
 from tamis.model.dynamic import Dynamic
 from tamis.model.elements.structs import Structs
@@ -327,11 +326,11 @@ def event_of(events: ReadEvents, at: int) -> Any:
     return events.chunk.table.slice(row, 1).to_pylist()[0]
 
 
-def all_events(path: Path, engine: Engine) -> pa.Table:
+def all_events(path: Path, schema: Schema) -> pa.Table:
     """All events of files as one table; the first bad row is refused."""
-    source = EventFiles(path, engine.schema)
+    source = EventFiles(path, schema)
     tables = []
-    for events in read_events(source.chunks(), engine.encoder, BatchPace(READ, READ)):
+    for events in read_events(source.chunks(), Engine(schema).encoder, BatchPace(READ, READ)):
         for bad in source.bad(events):
             raise TamisError(str(bad))
         tables.append(events.valid.table)

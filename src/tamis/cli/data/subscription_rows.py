@@ -180,7 +180,8 @@ def _delimited_rows(path: Path) -> Iterator[_TextRow]:
         for line, fields, unreadable in records.rows:
             if names is None and unreadable is None:
                 heading = [field.strip() for field in fields]
-                if {ID, CONDITION, PREDICATES} & set(heading):
+                if {ID, CONDITION, PREDICATES} & {field.lower() for field in heading}:
+                    heading = [field.lower() for field in heading]
                     _check_columns(path, heading)
                     if PREDICATES in heading:
                         raise TamisError(f"{path}: predicates are not text; use another format")

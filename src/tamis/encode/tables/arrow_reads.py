@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.encode.batch import Column
-from tamis.encode.json_events import rows_of
 from tamis.model.domain import Boolean, Decimal, Integer, Opaque, Text, Timestamp
 from tamis.model.event import Event, distinct_values
 from tamis.model.named_domains import Enumerated, Hierarchy
@@ -34,7 +33,10 @@ class TableReads:
 
     def event(self, row: int) -> Mapping[str, _Values]:
         """The values of one row, by attribute."""
-        return Event.of(self._schema, rows_of(self._table.slice(row, 1))[0]).values
+        (values,) = self._table.slice(row, 1).to_pylist()
+        # A table has a place for every attribute: null is absent.
+        bound = {name: value for name, value in values.items() if value is not None}
+        return Event.of(self._schema, bound).values
 
     def column(self, name: str, rows: list[int]) -> list[_Values]:
         """The values of one attribute in some rows."""

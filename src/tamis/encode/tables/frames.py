@@ -104,9 +104,18 @@ def is_missing(value: Any) -> bool:
 
 
 def without_missing(value: Any) -> Any:
-    """An event, or a part of one, in which missing values are None."""
+    """An event, or a part of one, without missing values."""
     if isinstance(value, dict):
-        return {name: without_missing(each) for name, each in value.items()}
+        kept = ((name, each) for name, each in value.items() if not is_missing(each))
+        return {name: without_missing(each) for name, each in kept}
     if isinstance(value, list):
-        return [without_missing(each) for each in value]
-    return None if is_missing(value) else value
+        return [without_missing(each) for each in value if not is_missing(each)]
+    return value
+
+
+def frame_rows(frame: Any) -> list[dict[str, Any]] | None:
+    """The rows of a DataFrame of pandas, whose columns may mix types; None for anything else."""
+    if _library(frame) != _PANDAS or not hasattr(frame, "to_dict"):
+        return None
+    rows: list[dict[str, Any]] = frame.to_dict("records")
+    return rows

@@ -7,6 +7,7 @@ in a kernel, over codes. Tests that are no intervals are answered before, once f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,7 @@ class ResidualFilter:
     def _in_python(self, batch: EventBatch, event: int, slot: int, encoder: Encoder) -> int:
         raw, names = batch.raw_values(event), list(encoder.schema.attributes)
 
+        @cache  # it is asked for each choice of values
         def values(attribute: int) -> list[int]:
             if attribute in encoder.elements:
                 return batch.codes_of(event, attribute)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tamis.errors import SchemaError, suggestion
 from tamis.model.domain import Domain
+from tamis.model.elements.structs import Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
 
 NewValues = Iterable[str] | Mapping[str, str | Iterable[str]]
@@ -29,12 +30,26 @@ def grown_domains(
     old = domains.get(name) or attributes.get(name)
     if old is None:
         raise SchemaError(f"{where}: unknown domain{suggestion(name, [*domains, *attributes])}")
+    for list_name, domain in attributes.items():
+        if isinstance(domain, Structs) and old in _within(domain):
+            raise SchemaError(
+                f"{where}: the elements of {list_name!r} have values of this domain; domains "
+                "within lists of structs do not grow"
+            )
     new = grown(old, values, order, where)
 
     def followed(given: Mapping[str, Domain]) -> dict[str, Domain]:
         return {each: new if domain == old else domain for each, domain in given.items()}
 
     return followed(domains), followed(attributes)
+
+
+def _within(structs: Structs) -> Iterator[Domain]:
+    """The domains of the attributes of elements, also of elements within elements."""
+    for domain in structs.element.attributes.values():
+        yield domain
+        if isinstance(domain, Structs):
+            yield from _within(domain)
 
 
 def grown(
