@@ -15,6 +15,10 @@ class UnsyncedError(OSError):
     """A file or folder that is in place, but may not survive a power cut."""
 
 
+class FailedSyncError(OSError):
+    """A sync that failed: what was written was taken back, but nobody knows what is on disk."""
+
+
 @contextmanager
 def os_errors_as(error: type[TamisError], what: str, *, unchanged: bool = True) -> Iterator[None]:
     """Raise `error` for an `OSError` in the block. `what` names the path and what was tried.
@@ -39,6 +43,6 @@ def is_full(error: Exception) -> bool:
     cause = error if isinstance(error, OSError) else error.__cause__
     return (
         isinstance(cause, OSError)
-        and not isinstance(cause, UnsyncedError)
+        and not isinstance(cause, UnsyncedError | FailedSyncError)
         and cause.errno in (errno.ENOSPC, errno.EDQUOT)
     )

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.errors import StoreError
 from tamis.files.names import names_in
-from tamis.files.os_errors import UnsyncedError, os_errors_as
+from tamis.files.os_errors import FailedSyncError, os_errors_as
 from tamis.files.sync import sync_folder
 from tamis.store.base import read_begin
 from tamis.store.head import APPENDING, CLEAN, Head, anchor_head, read_head, this_boot, write_head
@@ -238,7 +238,7 @@ class SegmentFiles:
                 if new:
                     sync_folder(self.folder)
             except OSError as why:
-                raise UnsyncedError(why.errno, why.strerror, str(path)) from why
+                raise FailedSyncError(why.errno, why.strerror, str(path)) from why
         except OSError:
             # Nobody has read the pack: the head does not reach that far.
             with suppress(OSError):

@@ -245,7 +245,11 @@ def test_callers_with_keys_have_their_own(tmp_path: Path) -> None:
             for each in client.get("/v1/keys", headers=root).json()
             if each["name"] == "bob"
         ]
-        assert client.delete(f"/v1/keys/{bob}", headers=root).status_code == 204
+        streamed = people["bob"] | {"Accept": "text/event-stream"}
+        with client.stream("GET", "/v1/notifications", headers=streamed) as stream:
+            assert client.delete(f"/v1/keys/{bob}", headers=root).status_code == 204
+            client.post("/v1/events", json={"price": 3}, headers=root)
+            assert not [line for line in stream.iter_lines() if line.startswith("data")]
         assert client.get("/v1/subscriptions", headers=people["bob"]).status_code == 401
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tamis.broker.broker import Broker
-from tamis.broker.delivery.outbox import Outbox
+from tamis.broker.delivery import retries
+from tamis.broker.delivery.deliverer import PER_SINK
+from tamis.broker.delivery.outbox import Outbox, PendingDelivery
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.delivery.webhooks import Webhooks
 from tamis.broker.incoming import IncomingEvent
@@ -121,3 +123,26 @@ def test_a_failure_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             publish(broker, 1)
         until(lambda: bool(said))
     broker.close()
+
+
+def test_a_failing_sink_is_left_alone_at_once(
+    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages of the same page that wait for their turn are not tried any more."""
+    monkeypatch.setattr(retries, "OPEN_FOR", 1000)
+    receiver.answers = [(500, {})] * 100
+    with Broker(tmp_path, SCHEMA, sinks=RULES) as broker:
+        broker.subscribe("price < 5", sink=Sink(receiver.url)).result()
+        broker.publish([IncomingEvent('{"price": 1}')] * 60).result()
+        until(lambda: broker.webhooks.outbox.count() == 60)
+        assert len(receiver.messages) < retries.OPEN_AFTER + 2 * PER_SINK
+
+
+def test_a_replay_is_of_one_subscription(tmp_path: Path) -> None:
+    with Broker(tmp_path, SCHEMA, matching=False) as broker:
+        outbox = broker.webhooks.outbox
+        for id, sequence in ((1, 5), (2, 5), (1, 6)):
+            outbox.bury(PendingDelivery(id, sequence, 8, 0, "gone"), 0)
+        assert broker.webhooks.replay(1) == 2
+        assert [each.subscription for each in outbox.dead()] == [2]
+        assert outbox.count(1) == 2

@@ -60,6 +60,7 @@ def test_as_many_keys_are_remembered_after_a_start(
     with Broker(tmp_path, {"attributes": {"price": "decimal"}}) as broker:
         broker.publish(keyed).result()
         broker.publish([IncomingEvent('{"price": 1}')] * 9).result()
+        broker.publish([IncomingEvent('{"price": 1}')]).result()
     with Broker(tmp_path) as broker:
         assert broker.recovered.keys == 3
         assert broker.publish(keyed).result().duplicates == 3
