@@ -175,6 +175,14 @@ class FullError(BrokerError):
     """The disk is full. Nothing of the request stays, and service resumes when there is space."""
 
 
+class BusyError(BrokerError):
+    """Another process holds the state database. The request may be tried again."""
+
+
+class RequestKeyError(BrokerError):
+    """A key of a request that the same owner has used for another request."""
+
+
 class BrokerStoppedError(BrokerError):
     """The broker has stopped: on request, or because it could not write."""
 

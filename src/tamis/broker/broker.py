@@ -6,7 +6,6 @@ returns a future is answered when its effect is on disk.
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -30,6 +29,7 @@ from tamis.broker.matching.inline_matching import InlineMatching
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import NotificationReader, Page
 from tamis.broker.matching.version_keeper import VersionKeeper
+from tamis.broker.preparation import ConditionChecker, checked_text, metadata_text
 from tamis.broker.recovery import Recovered, recover
 from tamis.broker.sequence.answers import converted
 from tamis.broker.sequence.clock import LogClock, wall_clock
@@ -80,6 +80,7 @@ class Broker:
         clock: Callable[[], int] | None = None,
         matching: bool = True,
         found: Callable[[NotificationPairs], None] = lambda pairs: None,
+        failed: Callable[[], None] = lambda: None,
         sinks: SinkRules | None = None,
         rebuild: bool = False,
     ) -> None:
@@ -98,14 +99,15 @@ class Broker:
                 self.state.clear()
             self.keys = ApiKeys(self.state)
             self.consumers = Consumers(self.state)
-            self._tickets = TicketOffice.open(self.folder.key, self.log.identity)
             dedup = DedupKeys()
             self.recovered: Recovered = recover(self.log, self.state, dedup)
+            new = not self.state.has_tickets()
+            self._tickets = TicketOffice.open(self.folder.key, self.log.identity, new=new)
             self._clock = LogClock(clock or wall_clock, self.recovered.moment)
             self.webhooks = Webhooks(
                 self.log, self.state, self._tickets, self._clock.now, sinks or SinkRules()
             )
-            self._checker = Engine(self.log.schema_at())
+            self._checker = ConditionChecker(self.log.schema_at())
             self._matching: InlineMatching | None = None
             if matching:
                 places = (self.folder.index, self.folder.notifications)
@@ -121,7 +123,9 @@ class Broker:
                 files = self._matching.files
                 keeper = VersionKeeper(self.log, self.folder.index, lambda: files.matched)
                 opened.callback(keeper.stop)
-            self._sequencer = Sequencer(self.log, self.state, dedup, self._clock.now, self._feed)
+            self._sequencer = Sequencer(
+                self.log, self.state, dedup, self._clock.now, self._feed, failed
+            )
             opened.callback(self._sequencer.stop)
             self._opened = opened.pop_all()
 
@@ -197,20 +201,20 @@ class Broker:
         """
         caller.require(SUBSCRIBER)
         self._check_id(id)
-        self._check_condition(condition, language, self.schema)
+        self._checker.check(condition, language, self.schema)
         row: Row = {
             "kind": SUBSCRIBE,
             "id": id,
             "condition": condition,
             "until": self._until(lease),
             "owner": caller.name,
-            "name": name,
+            "name": checked_text(name, "the name"),
             "language": None if language == NATIVE else language,
-            "request_key": request_key,
+            "request_key": checked_text(request_key, "the key of the request"),
             "sink": None if sink is None else self.webhooks.accept(sink).to_text(),
             "nonce": secrets.token_bytes(NONCE),
             "key_generation": self._tickets.generation,
-            "metadata": self._metadata(metadata),
+            "metadata": metadata_text(metadata, self.limits.metadata_bytes),
         }
         schema = self.schema
         most = None if caller.is_admin else self.limits.subscriptions
@@ -219,7 +223,7 @@ class Broker:
                 Subscribe(
                     row,
                     schema,
-                    lambda later: self._check_condition(condition, language, later),
+                    lambda later: self._checker.check(condition, language, later),
                     most,
                 )
             ),
@@ -238,17 +242,19 @@ class Broker:
         metadata: Mapping[str, Any] | None = None,
     ) -> Future[StoredSubscription]:
         """Change a live subscription: what is given. It keeps its id, lease and ticket."""
+        if sink is not None:  # nobody else may have a name resolved
+            self.subscription(id, ticket=ticket, caller=caller)
         given = {
             "condition": condition,
-            "name": name,
+            "name": checked_text(name, "the name"),
             "sink": None if sink is None else self.webhooks.accept(sink).to_text(),
-            "metadata": self._metadata(metadata),
+            "metadata": metadata_text(metadata, self.limits.metadata_bytes),
         }
 
         def judge(live: StoredSubscription | None, schema: Schema) -> Row:
             known = self._authorised(live, id, ticket, caller)
             if condition is not None:
-                self._check_condition(condition, known.language or NATIVE, schema)
+                self._checker.check(condition, known.language or NATIVE, schema)
             row: Row = {**known._asdict(), "kind": UPDATE}
             del row["added"]
             return row | {name: value for name, value in given.items() if value is not None}
@@ -327,7 +333,7 @@ class Broker:
 
     def check(self, condition: str, language: str = NATIVE) -> None:
         """Raise what a subscribe with this condition would raise."""
-        self._check_condition(condition, language, self.schema)
+        self._checker.check(condition, language, self.schema)
 
     def explain(
         self, condition: str, event: Mapping[str, Any], language: str = NATIVE
@@ -379,25 +385,11 @@ class Broker:
         raise NotFoundError(f"there is no live subscription {id!r} with this ticket")
 
     def _check_id(self, id: str | None) -> None:
+        checked_text(id, "the id")
         if self.log.ids == "text" and id is None:
             raise BrokerError("the ids of this log are texts; a subscribe needs an id")
         if self.log.ids == "int64" and id is not None:
             raise BrokerError("the broker chooses the ids of this log; leave the id out")
-
-    def _check_condition(self, condition: str, language: str, schema: Schema) -> None:
-        if self._checker.schema is not schema:
-            self._checker = Engine(schema)
-        self._checker.compile(condition, language)
-
-    def _metadata(self, given: Mapping[str, Any] | None) -> str | None:
-        if given is None:
-            return None
-        text = json.dumps(given, ensure_ascii=False, allow_nan=False)
-        if len(text.encode()) > self.limits.metadata_bytes:
-            raise BrokerError(
-                f"the metadata has more than {self.limits.metadata_bytes:,} bytes of JSON"
-            )
-        return text
 
     def _until(self, lease: timedelta | None) -> int | None:
         if lease is None:

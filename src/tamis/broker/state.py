@@ -11,8 +11,11 @@ log can lose data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
+from itertools import repeat
 from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
@@ -20,7 +23,7 @@ from typing import Any, NamedTuple
 import apsw
 import pyarrow as pa
 
-from tamis.errors import BrokerError, FullError
+from tamis.errors import BrokerError, BusyError, FullError, RequestKeyError, StoreError
 from tamis.store.changes import CANCEL, EXPIRE, RENEW, SUBSCRIBE, UPDATE
 from tamis.store.pack import microseconds
 from tamis.store.subscription_snapshot import Id
@@ -38,11 +41,13 @@ CREATE INDEX subscriptions_owner ON subscriptions (owner, id);
 CREATE INDEX subscriptions_sink ON subscriptions (id) WHERE sink IS NOT NULL;
 CREATE INDEX subscriptions_until ON subscriptions (until) WHERE until IS NOT NULL;
 CREATE TABLE ended (
-    id {id} PRIMARY KEY, owner TEXT, nonce BLOB, key_generation INTEGER, sequence INTEGER);
+    id {id} PRIMARY KEY, owner TEXT, nonce BLOB, key_generation INTEGER, sink TEXT,
+    sequence INTEGER);
 CREATE INDEX ended_owner ON ended (owner, id);
+CREATE INDEX ended_sink ON ended (sequence) WHERE sink IS NOT NULL;
 CREATE TABLE requests (
     owner TEXT, request_key TEXT, id {id}, nonce BLOB, key_generation INTEGER, until INTEGER,
-    moment INTEGER, PRIMARY KEY (owner, request_key)) WITHOUT ROWID;
+    digest BLOB, moment INTEGER, PRIMARY KEY (owner, request_key, digest)) WITHOUT ROWID;
 CREATE INDEX requests_moment ON requests (moment);
 CREATE TABLE keys (id TEXT PRIMARY KEY, name TEXT, roles TEXT, digest BLOB, moment INTEGER);
 CREATE TABLE deliveries (
@@ -95,6 +100,7 @@ class KnownSubscription(NamedTuple):
     owner: str | None
     nonce: bytes | None
     key_generation: int | None
+    sink: str | None = None
 
 
 class State:
@@ -104,9 +110,12 @@ class State:
         _refuse_unsafe()
         self._lock = RLock()
         self.path = path
+        self._counts: Counter[str | None] | None = None  # by owner, once they are asked for
         with _database_errors(path):
             self._base = apsw.Connection(str(path))
             self._base.set_busy_timeout(10_000)
+            # `tamis keys` writes beside a service: a transaction must not begin as a reader.
+            self._base.transaction_mode = "IMMEDIATE"
             self._base.pragma("journal_mode", "wal")
             # Derived data may be lost in a power cut; it is derived again.
             self._base.pragma("synchronous", "normal")
@@ -144,22 +153,36 @@ class State:
     def clear(self) -> None:
         """Forget everything that is derived from the log."""
         with self._lock, _database_errors(self.path), self._base:
+            self._counts = None
             for table in ("subscriptions", "ended", "requests"):
                 self._base.execute(f"DELETE FROM {table}")
             self._base.execute("UPDATE facts SET value = 0 WHERE name = 'applied'")
 
-    def apply(self, changes: pa.Table, end: int, moment: int) -> None:
+    def apply(
+        self, changes: pa.Table, end: int, moment: int, moments: Sequence[int] | None = None
+    ) -> None:
         """Apply changes as `Log.changes` returns them with details: all before `end`.
 
-        Changes before `applied` are skipped. `moment` is when they were appended.
+        Changes before `applied` are skipped. `moment` is when the last of them was appended, and
+        `moments` says it for each, if they differ.
         """
-        with self._lock, _database_errors(self.path), self._base:
+        with self._lock, _database_errors(self.path), self._counting(), self._base:
             applied = self.applied
-            for row in changes.to_pylist():
+            rows = changes.to_pylist()
+            for row, then in zip(rows, moments or repeat(moment), strict=False):
                 if row["sequence"] >= applied:
-                    self._apply(row, moment)
+                    self._apply(row, then)
             self._base.execute("UPDATE facts SET value = ? WHERE name = 'applied'", (end,))
             self._base.execute("DELETE FROM requests WHERE moment < ?", (moment - _REMEMBERED,))
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """Forget the counts if a transaction fails: they may be ahead of the database."""
+        try:
+            yield
+        except BaseException:
+            self._counts = None
+            raise
 
     def _apply(self, row: dict[str, Any], moment: int) -> None:
         kind, id, until = row["kind"], row["id"], _microseconds(row["until"])
@@ -171,22 +194,29 @@ class State:
             self._base.execute(
                 f"INSERT OR REPLACE INTO subscriptions ({_COLUMNS}) VALUES (?{', ?' * 11})", values
             )
+            if kind == SUBSCRIBE and self._counts is not None:
+                self._counts[row["owner"]] += 1
             if kind == SUBSCRIBE and row["request_key"] is not None:
                 self._base.execute(
-                    "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     (row["owner"] or "", row["request_key"], id, row["nonce"],
-                     row["key_generation"], until, moment),
+                     row["key_generation"], until, _digest(row), moment),
                 )  # fmt: skip
         elif kind == RENEW:
             self._base.execute("UPDATE subscriptions SET until = ? WHERE id = ?", (until, id))
         elif kind in (CANCEL, EXPIRE):
             # Its notifications stay, and may be read by those who could read them before.
             self._base.execute(
-                "INSERT OR REPLACE INTO ended SELECT id, owner, nonce, key_generation, ? "
-                "FROM subscriptions WHERE id = ?",
+                "INSERT OR REPLACE INTO ended SELECT id, owner, nonce, key_generation, sink, "
+                "? FROM subscriptions WHERE id = ?",
                 (row["sequence"], id),
             )
-            self._base.execute("DELETE FROM subscriptions WHERE id = ?", (id,))
+            left = self._base.execute(
+                "DELETE FROM subscriptions WHERE id = ? RETURNING owner", (id,)
+            )
+            for (owner,) in list(left):
+                if self._counts is not None:
+                    self._counts[owner] -= 1
 
     # -- questions -------------------------------------------------------------------------------
 
@@ -222,15 +252,27 @@ class State:
     def known(self, id: Id) -> KnownSubscription | None:
         """A subscription that is live or was."""
         rows = self._rows(
-            "SELECT id, owner, nonce, key_generation FROM subscriptions WHERE id = ?1 "
-            "UNION ALL SELECT id, owner, nonce, key_generation FROM ended WHERE id = ?1",
+            "SELECT id, owner, nonce, key_generation, sink FROM subscriptions WHERE id = ?1 "
+            "UNION ALL SELECT id, owner, nonce, key_generation, sink FROM ended WHERE id = ?1",
             (id,),
         )
         return KnownSubscription(*rows[0]) if rows else None
 
-    def ids_with_sinks(self) -> list[Id]:
-        """The ids of the live subscriptions that have a sink."""
-        return [row[0] for row in self._rows("SELECT id FROM subscriptions WHERE sink IS NOT NULL")]
+    def has_tickets(self) -> bool:
+        """Whether a subscription that is live, or was, has a ticket."""
+        tables = ("subscriptions", "ended")
+        query = " UNION ALL ".join(
+            f"SELECT 1 FROM {each} WHERE nonce IS NOT NULL" for each in tables
+        )
+        return bool(self._rows(f"{query} LIMIT 1"))
+
+    def ids_with_sinks(self, after: int) -> list[Id]:
+        """The ids of the subscriptions that have a sink, and are live or ended after a number."""
+        query = (
+            "SELECT id FROM subscriptions WHERE sink IS NOT NULL "
+            "UNION SELECT id FROM ended WHERE sink IS NOT NULL AND sequence > ?"
+        )
+        return [row[0] for row in self._rows(query, (after,))]
 
     def ids_of(self, owner: str) -> list[Id]:
         """The ids of all subscriptions that an owner has or had."""
@@ -240,21 +282,37 @@ class State:
         )
         return [row[0] for row in self._rows(query, (owner,))]
 
-    def request(self, owner: str | None, key: str) -> KnownRequest | None:
-        """What an earlier request with this key was answered with."""
-        rows = self._rows(
-            "SELECT id, nonce, key_generation, until FROM requests "
-            "WHERE owner = ? AND request_key = ?",
-            (owner or "", key),
-        )
-        return KnownRequest(*rows[0]) if rows else None
+    def request(self, row: Mapping[str, Any]) -> KnownRequest | None:
+        """What an earlier subscribe like this row, with the same key, was answered with.
 
-    def count(self, owner: str | None = None) -> int:
-        """How many subscriptions are live: of an owner, or of all."""
+        An owner who uses a key for another request is refused. Anonymous callers do not know each
+        other's keys: only the same request counts as a repeated one.
+        """
+        rows = self._rows(
+            "SELECT id, nonce, key_generation, until, digest FROM requests "
+            "WHERE owner = ? AND request_key = ?",
+            (row.get("owner") or "", row["request_key"]),
+        )
+        digest = _digest(row)
+        for *known, other in rows:
+            if other == digest:
+                return KnownRequest(*known)
+        if rows and row.get("owner"):
+            raise RequestKeyError("this key was used for another request; choose a new one")
+        return None
+
+    def count(self) -> int:
+        """How many subscriptions are live."""
         with self._lock:
-            if owner is None:
-                return int(self._value("SELECT count(*) FROM subscriptions"))
-            return int(self._value("SELECT count(*) FROM subscriptions WHERE owner = ?", (owner,)))
+            return int(self._value("SELECT count(*) FROM subscriptions"))
+
+    def count_of(self, owner: str | None) -> int:
+        """How many subscriptions of an owner are live; None: of anonymous callers."""
+        with self._lock:
+            if self._counts is None:
+                query = "SELECT owner, count(*) FROM subscriptions GROUP BY owner"
+                self._counts = Counter(dict(self._rows(query)))
+            return self._counts[owner]
 
     def due(self, moment: int, most: int) -> list[Id]:
         """Subscriptions whose lease has ended, the earliest first."""
@@ -298,6 +356,12 @@ def _microseconds(moment: Any) -> int | None:
     return None if moment is None else microseconds(moment)
 
 
+def _digest(row: Mapping[str, Any]) -> bytes:
+    """What a subscribe asks for, apart from its lease."""
+    names = ("condition", "language", "name", "sink", "metadata")
+    return sha256(repr([row.get(name) for name in names]).encode()).digest()
+
+
 def _refuse_unsafe() -> None:
     version = tuple(map(int, apsw.sqlite_lib_version().split(".")))
     if version < _SAFE:
@@ -312,5 +376,7 @@ def _database_errors(path: Path) -> Iterator[None]:
         yield
     except apsw.FullError as why:
         raise FullError(f"{path}: the disk is full; make room") from why
+    except apsw.BusyError as why:
+        raise BusyError(f"{path}: another process holds it; try again") from why
     except apsw.Error as why:
-        raise BrokerError(f"{path}: {why}") from why
+        raise StoreError(f"{path}: {why}") from why

@@ -32,3 +32,13 @@ def os_errors_as(error: type[TamisError], what: str, *, unchanged: bool = True) 
         full = unchanged and why.errno in _FULL
         hint = "; nothing was changed, make room and try again" if full else ""
         raise error(f"{what}: {why.strerror or why}{hint}") from why
+
+
+def is_full(error: Exception) -> bool:
+    """Whether a write was refused since the disk is full. A failed sync is something else."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return (
+        isinstance(cause, OSError)
+        and not isinstance(cause, UnsyncedError)
+        and cause.errno in (errno.ENOSPC, errno.EDQUOT)
+    )

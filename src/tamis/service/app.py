@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -24,8 +26,15 @@ from tamis.service import (
     question_routes,
     subscription_routes,
 )
-from tamis.service.bodies import events_in, read_body
-from tamis.service.problems import HttpError, answer_problem
+from tamis.service.bodies import events_in
+from tamis.service.body_limit import BodyLimit
+from tamis.service.problems import (
+    HttpError,
+    answer_http,
+    answer_invalid,
+    answer_problem,
+    answer_unicode,
+)
 from tamis.service.settings import Settings
 from tamis.service.waiting import Waiting
 
@@ -62,7 +71,11 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
 
     app = FastAPI(title="tamis", version=__version__, lifespan=lifespan)
     app.state.server = server
+    app.add_middleware(BodyLimit, most=settings.body_bytes)
     app.add_exception_handler(TamisError, answer_problem)
+    app.add_exception_handler(RequestValidationError, answer_invalid)
+    app.add_exception_handler(HTTPException, answer_http)
+    app.add_exception_handler(UnicodeEncodeError, answer_unicode)
     app.router.routes.append(Route("/v1/events", publish, methods=["POST"]))
     app.include_router(subscription_routes.router)
     app.include_router(key_routes.router)
@@ -78,8 +91,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
 async def publish(request: Request) -> Response:
     """Publish events; 202 when they are on disk."""
     server: ServiceContext = request.app.state.server
-    body = await read_body(request, server.settings.body_bytes)
-    events = events_in(body, request.headers.get("content-type"))
+    events = events_in(await request.body(), request.headers.get("content-type"))
     receipt = await asyncio.wrap_future(server.broker.publish(events, server.caller(request)))
     answer = {
         "first": receipt.numbers[0] if receipt.numbers else None,
@@ -101,7 +113,12 @@ async def _alive(request: Request) -> Response:
 
 async def _ready(request: Request) -> Response:
     server: ServiceContext = request.app.state.server
-    failure = server.broker.failure or server.broker.matching.failure
-    if failure is not None:
-        return PlainTextResponse(f"stopped: {failure}\n", 503)
+    broker = server.broker
+    for part, failure in (
+        ("broker", broker.failure),
+        ("matching", broker.matching.failure),
+        ("webhooks", broker.webhooks.failure),
+    ):
+        if failure is not None:
+            return PlainTextResponse(f"{part}: {type(failure).__name__}\n", 503)
     return PlainTextResponse("ready\n")

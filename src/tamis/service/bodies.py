@@ -1,9 +1,8 @@
-"""Bodies of requests: read up to a limit, and turned into events."""
+"""Bodies of requests, turned into events."""
 
 from __future__ import annotations
 
 import msgspec
-from starlette.requests import Request
 
 from tamis.broker.incoming import IncomingEvent
 from tamis.errors import EventError
@@ -12,25 +11,6 @@ from tamis.service.problems import HttpError
 JSON, NDJSON = "application/json", "application/x-ndjson"
 TYPES = (JSON, NDJSON)
 _objects = msgspec.json.Decoder(list[msgspec.Raw])
-
-
-async def read_body(request: Request, most: int) -> bytes:
-    """The body, refused as soon as it is longer than `most` bytes."""
-    declared = request.headers.get("content-length")
-    if declared is not None and declared.isdecimal() and int(declared) > most:
-        raise _too_long(most)
-    parts: list[bytes] = []
-    size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise _too_long(most)
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _too_long(most: int) -> HttpError:
-    return HttpError(413, f"the body has more than {most:,} bytes; send it in several requests")
 
 
 def events_in(body: bytes, content_type: str | None) -> list[IncomingEvent]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from tamis.broker.access.caller import Caller
 from tamis.broker.matching.notification_reader import Notification, Page
+from tamis.errors import TamisError
 from tamis.service.problems import HttpError
 from tamis.service.subscription_routes import subscription_id
 from tamis.store.subscription_snapshot import Id
@@ -34,7 +33,7 @@ async def notifications(request: Request) -> Response:
     given = request.path_params.get("id")
     ticket = request.headers.get("tamis-ticket")
     id = None if given is None else subscription_id(server, given)
-    reader = _Reader(server, server.caller(request), id, ticket)
+    reader = _Reader(server, request, id, ticket)
     after = _number(request, "after", default=server.broker.matching.matched - 1)
     if "text/event-stream" in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id", "")
@@ -46,25 +45,33 @@ async def notifications(request: Request) -> Response:
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
     most = min(_number(request, "most", default=1000), MOST)
+    if most < 1:
+        raise HttpError(400, "'most' is at least 1")
     until = time.monotonic() + min(
         float(_number(request, "wait", default=0)), server.settings.longest_wait
     )
     while True:
+        wake = server.waiting.next_wake()
         page = await reader.page(after, most)
         left = until - time.monotonic()
         if page.notifications or left <= 0 or server.waiting.closing:
             return _answer(page)
         after = page.cursor
-        await server.waiting.wait(left)
+        await server.waiting.wait(wake, left)
 
 
 class _Reader:
     """Who reads, and which subscriptions: those of an owner may become more meanwhile."""
 
-    def __init__(self, server: Any, caller: Caller, id: Id | None, ticket: str | None) -> None:
-        self.server = server
-        self._ids = partial(server.broker.readable, caller, id, ticket)
+    def __init__(self, server: Any, request: Request, id: Id | None, ticket: str | None) -> None:
+        self.server, self._request, self._id, self._ticket = server, request, id, ticket
         self._ids()  # refuses who may not read
+
+    def _ids(self) -> list[Id] | None:
+        """Asked for each page: a key may be revoked meanwhile."""
+        caller = self.server.caller(self._request)
+        found: list[Id] | None = self.server.broker.readable(caller, self._id, self._ticket)
+        return found
 
     async def page(self, after: int, most: int) -> Page:
         page: Page = await run_in_threadpool(self._read, after, most)
@@ -80,13 +87,17 @@ async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:
     yield b": tamis\n\n"
     waiting = reader.server.waiting
     while not waiting.closing:
-        page = await reader.page(after, 1000)
+        wake = waiting.next_wake()
+        try:
+            page = await reader.page(after, 1000)
+        except TamisError:  # the answer has begun; coming back tells what it was
+            return
         if page.notifications:
             yield b"".join(_events(page))
         after = page.cursor
         if not page.notifications:
             before = time.monotonic()
-            await waiting.wait(_SILENCE)
+            await waiting.wait(wake, _SILENCE)
             if time.monotonic() - before >= _SILENCE:
                 yield b": still here\n\n"
 

@@ -7,6 +7,8 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,11 +17,16 @@ from tamis.broker.matching.notification_reader import TrimmedError
 from tamis.errors import (
     BrokerError,
     BrokerStoppedError,
+    BusyError,
     ConditionError,
+    EngineError,
     EventError,
     FullError,
     NotFoundError,
     QuotaError,
+    RequestKeyError,
+    SavedIndexError,
+    StoreError,
     TamisError,
 )
 
@@ -29,15 +36,26 @@ _STATUS: tuple[tuple[type[TamisError], int], ...] = (
     (NotFoundError, 404),
     (TrimmedError, 410),
     (QuotaError, 429),
+    (RequestKeyError, 422),
+    (BusyError, 503),
     (BrokerStoppedError, 503),
+    (StoreError, 503),
+    (SavedIndexError, 503),
+    (EngineError, 503),
     (FullError, 507),
 )
+_INSIDE = "the service cannot do this now: its disk is full, or its data cannot be used; try later"
 _NAMES: dict[type[TamisError], str] = {
     AccessError: "forbidden",
     NotFoundError: "not-found",
     TrimmedError: "trimmed",
     QuotaError: "too-many",
+    RequestKeyError: "request-key",
+    BusyError: "busy",
     BrokerStoppedError: "stopped",
+    StoreError: "unavailable",
+    SavedIndexError: "unavailable",
+    EngineError: "unavailable",
     FullError: "full",
     EventError: "event",
     ConditionError: "condition",
@@ -60,17 +78,31 @@ def problem(error: TamisError) -> Response:
     else:
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 400)
     name = next((name for kind, name in _NAMES.items() if isinstance(error, kind)), "request")
-    body: dict[str, Any] = {
-        "type": f"urn:tamis:problem:{name}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": str(error),
-        **_details(error),
-    }
+    # What fails inside names paths, which are nothing to callers.
+    detail = _INSIDE if status in (503, 507) else str(error)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if isinstance(error, QuotaError) and error.after is not None:
         headers["Retry-After"] = str(math.ceil(error.after))
-    return Response(msgspec.json.encode(body), status, headers, "application/problem+json")
+    return _problem(status, name, detail, _details(error), headers)
+
+
+def _problem(
+    status: int, name: str, detail: str, more: dict[str, Any], headers: dict[str, str]
+) -> Response:
+    body = {
+        "type": f"urn:tamis:problem:{name}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        **more,
+    }
+    shown = {key: _shown(value) for key, value in body.items()}
+    return Response(msgspec.json.encode(shown), status, headers, "application/problem+json")
+
+
+def _shown(value: Any) -> Any:
+    """A value that JSON can hold: a message may quote half of a surrogate pair."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def _details(error: TamisError) -> dict[str, Any]:
@@ -89,3 +121,21 @@ async def answer_problem(request: Request, error: Exception) -> Response:
     """The handler of all errors that tamis raises."""
     assert isinstance(error, TamisError)
     return problem(error)
+
+
+async def answer_invalid(request: Request, error: Exception) -> Response:
+    """A body or parameter of the wrong form: where and why, without what was given."""
+    assert isinstance(error, RequestValidationError)
+    found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    return _problem(422, "request", "; ".join(found[:10]), {}, {})
+
+
+async def answer_http(request: Request, error: Exception) -> Response:
+    """What the framework refuses: an unknown path, a wrong method."""
+    assert isinstance(error, HTTPException)
+    return _problem(error.status_code, "request", str(error.detail), {}, dict(error.headers or {}))
+
+
+async def answer_unicode(request: Request, error: Exception) -> Response:
+    """Texts come from callers: half of a surrogate pair is their mistake."""
+    return _problem(400, "request", "a text has half of a surrogate pair", {}, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -49,12 +50,22 @@ class _Server(uvicorn.Server):
 def serve(settings: Settings, tell: Callable[[str], None]) -> None:
     """Serve a data folder until SIGINT or SIGTERM. `tell` shows what happens."""
     waiting = Waiting()
+    servers: list[uvicorn.Server] = []
+    failed = threading.Event()
+
+    def fail() -> None:
+        """End the process: it must not go on after a failed write. Called by the sequencer."""
+        failed.set()
+        for each in servers:
+            each.should_exit = True
+
     schema = None if settings.schema is None else Schema.load(settings.schema)
     with Broker(
         settings.folder,
         schema,
         limits=settings.limits,
         found=waiting.found,
+        failed=fail,
         rebuild=settings.rebuild,
         sinks=SinkRules.of(settings.allow_sinks),
     ) as broker:
@@ -78,7 +89,9 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=10,
         )
         server = _Server(config, waiting, lambda: tell(f"serving on {_address(server)}"))
-        server.run()
+        servers.append(server)
+        if not failed.is_set():
+            server.run()
         if broker.failure is not None:
             raise BrokerError(f"the broker has stopped: {broker.failure}")
     tell("stopped")

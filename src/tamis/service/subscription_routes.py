@@ -40,7 +40,9 @@ class NewSubscription(BaseModel, extra="forbid"):
 
     condition: str
     id: str | None = Field(None, description="for logs with text ids; elsewhere it is chosen")
-    lease: float | None = Field(DAY, gt=0, description="seconds until it ends; null: never")
+    lease: float | None = Field(
+        DAY, gt=0, allow_inf_nan=False, description="seconds until it ends; null: never"
+    )
     language: str = NATIVE
     name: str | None = Field(None, max_length=1000)
     sink: SinkRequest | None = None
@@ -57,7 +59,9 @@ class SubscriptionChanges(BaseModel, extra="forbid"):
 
 
 class Renewal(BaseModel, extra="forbid"):
-    lease: float | None = Field(DAY, gt=0, description="seconds from now; null: never")
+    lease: float | None = Field(
+        DAY, gt=0, allow_inf_nan=False, description="seconds from now; null: never"
+    )
 
 
 class LeaseAnswer(BaseModel):

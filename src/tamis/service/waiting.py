@@ -41,8 +41,12 @@ class Waiting:
         self._event.set()
         self._event = asyncio.Event()
 
-    async def wait(self, seconds: float) -> None:
-        """Wait for the next wake, at most so long."""
+    def next_wake(self) -> asyncio.Event:
+        """What the next wake sets. A reader asks before it reads, so that it misses no wake."""
+        return self._event
+
+    async def wait(self, wake: asyncio.Event, seconds: float) -> None:
+        """Wait for a wake, at most so long."""
         if not self.closing:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._event.wait(), seconds)
+                await asyncio.wait_for(wake.wait(), seconds)

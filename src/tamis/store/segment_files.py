@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.errors import StoreError
 from tamis.files.names import names_in
-from tamis.files.os_errors import os_errors_as
+from tamis.files.os_errors import UnsyncedError, os_errors_as
 from tamis.files.sync import sync_folder
 from tamis.store.base import read_begin
 from tamis.store.head import APPENDING, CLEAN, Head, anchor_head, read_head, this_boot, write_head
@@ -232,9 +232,13 @@ class SegmentFiles:
                 while view:
                     done = os.pwrite(opened, view[:_WRITTEN], at)
                     at, view = at + done, view[done:]
-            os.fdatasync(opened)
-            if new:
-                sync_folder(self.folder)
+            # A failed sync is not a full disk: nobody knows what of the pack is on disk.
+            try:
+                os.fdatasync(opened)
+                if new:
+                    sync_folder(self.folder)
+            except OSError as why:
+                raise UnsyncedError(why.errno, why.strerror, str(path)) from why
         except OSError:
             # Nobody has read the pack: the head does not reach that far.
             with suppress(OSError):

@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
+_SERVING = re.compile(r"serving on (http://\S+)")
 SCHEMA = "attributes:\n  price: decimal\n  title: text\n"
 
 
@@ -259,3 +260,110 @@ def test_conditions_are_checked_and_explained(client: httpx2.Client) -> None:
     answer = client.post("/v1/explain", json=asked).json()
     assert not answer["matches"]
     assert "price < 5" in answer["explanation"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "lease": NaN}'),
+        ("POST", "/v1/subscriptions", '{"condition": "title = \\ud800"}'),
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "name": "\\ud800"}'),
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "\\ud800": 1}'),
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "metadata": {"a": NaN}}'),
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "metadata": {"\\ud800": 1}}'),
+        ("POST", "/v1/check", '{"condition": "\\ud800 < 5"}'),
+        ("POST", "/v1/match", '{"event": {"title": "\\ud800"}}'),
+        ("POST", "/v1/match", '{"event": {"price": NaN}}'),
+        ("POST", "/v1/explain", '{"condition": "title = x", "event": {"title": "\\ud800"}}'),
+        ("GET", "/v1/subscriptions/{id}/notifications?after=-1&most=0", ""),
+        ("GET", "/v1/subscriptions/{id}/notifications?after=-1&most=-1", ""),
+        ("GET", "/v1/nothing", ""),
+        ("PUT", "/v1/schema", ""),
+    ],
+)
+def test_bad_requests_are_problems(
+    client: httpx2.Client, method: str, path: str, body: str
+) -> None:
+    """None is an error of the server, and the answer does not repeat what was sent."""
+    lease = subscribe(client, "price < 5")
+    client.post("/v1/events", json={"price": 1})
+    answer = client.request(
+        method,
+        path.format(id=lease["id"]),
+        content=body,
+        headers={"Content-Type": "application/json", "Tamis-Ticket": lease["ticket"]},
+    )
+    assert 400 <= answer.status_code < 500, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert client.get("/readyz").status_code == 200
+
+
+def test_the_process_ends_after_a_failed_sync(tmp_path: Path) -> None:
+    """The request is not acknowledged, and the exit code says that something went wrong."""
+    schema = tmp_path / "schema.yaml"
+    schema.write_text(SCHEMA)
+    script = (
+        "import os, sys\n"
+        "right = os.fdatasync\n"
+        "def fdatasync(opened):\n"
+        f"    if os.path.exists({str(tmp_path / 'fail')!r}): raise OSError(5, 'failed')\n"
+        "    right(opened)\n"
+        "os.fdatasync = fdatasync\n"
+        "from tamis.cli.main import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", script, "serve", str(tmp_path / "data"), "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--schema", str(schema)], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    (address,) = [found[1] for line in _lines(process) if (found := _SERVING.search(line))]
+    (tmp_path / "fail").touch()
+    with httpx2.Client(base_url=address, timeout=60) as client:
+        answer = client.post("/v1/events", json={"price": 1})
+    assert answer.status_code == 503
+    assert "/data" not in answer.text
+    _, said = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "stopped" in said
+    assert "Traceback" not in said
+
+
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    """What a process says, up to the address."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        yield line
+        if _SERVING.search(line):
+            return
+
+
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/subscriptions", "/v1/check"])
+def test_long_bodies_are_refused_everywhere(client: httpx2.Client, path: str) -> None:
+    """Also one whose length is not declared."""
+
+    def parts() -> Iterator[bytes]:
+        for _ in range(17):
+            yield b" " * (1 << 20)
+
+    answer = client.post(path, content=parts(), headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_page_has_a_limit_of_bytes(client: httpx2.Client) -> None:
+    lease = subscribe(client, "title starts with long")
+    lines = [json.dumps({"title": "long " + "x" * 60_000}) for _ in range(200)]
+    for at in (0, 100):
+        client.post(
+            "/v1/events",
+            content="\n".join(lines[at : at + 100]),
+            headers={"Content-Type": "application/x-ndjson"},
+        )
+    page = notified(client, lease, -1)
+    count = len(page["notifications"])
+    while count < 200:
+        assert len(json.dumps(page)) < 9 << 20
+        page = notified(client, lease, page["cursor"])
+        count += len(page["notifications"])
+    assert count == 200

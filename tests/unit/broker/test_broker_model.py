@@ -18,7 +18,7 @@ from tamis.broker.broker import Broker, Lease
 from tamis.broker.incoming import IncomingEvent
 from tamis.broker.matching.compile_version import compile_version
 from tamis.broker.sequence.dedup import WINDOW
-from tamis.errors import NotFoundError
+from tamis.errors import NotFoundError, RequestKeyError
 from tamis.language import parse
 from tamis.model.schema import Schema
 from tamis.model.semantics import satisfies
@@ -50,6 +50,7 @@ class BrokerMachine(RuleBasedStateMachine):
         self.clock = Clock()
         self.live: dict[int, dict[str, Any]] = {}
         self.leases: dict[int, Lease] = {}
+        self.asked: dict[int, tuple[str, int | None]] = {}
         self.events: dict[int, str] = {}
         self.requests: dict[tuple[str, str], int] = {}
         self.published: dict[tuple[str, str], int] = {}
@@ -107,18 +108,24 @@ class BrokerMachine(RuleBasedStateMachine):
         key=st.one_of(st.none(), st.sampled_from("xy")),
     )
     def subscribe(self, owner: str, condition: str, minutes: int | None, key: str | None) -> None:
-        lease = self.broker.subscribe(
+        known = None if key is None else self.requests.get((owner, key))
+        asked = self.broker.subscribe(
             condition,
             caller=Caller(owner, ANONYMOUS.roles),
             lease=None if minutes is None else minutes * MINUTE,
             request_key=key,
             metadata={"minutes": minutes},
-        ).result()
+        )
+        if known is not None and self.asked[known] != (condition, minutes):
+            with pytest.raises(RequestKeyError):
+                asked.result()
+            return
+        lease = asked.result()
         assert isinstance(lease.id, int)
-        known = None if key is None else self.requests.get((owner, key))
         if known is not None:
             assert lease == self.leases[known]
             return
+        self.asked[lease.id] = (condition, minutes)
         assert lease.id not in self.live
         until = None if minutes is None else self.clock.moment + minutes * 60_000_000
         self.live[lease.id] = {"condition": condition, "owner": owner, "until": until}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
+from tamis.broker import recovery
 from tamis.broker.broker import Broker
 from tamis.broker.data_folder import DataFolder
+from tamis.broker.incoming import IncomingEvent
+from tamis.errors import BrokerError, BrokerStoppedError
 from tamis.store import segment_files
 from tamis.store.changes import subscribe
 from tamis.store.head import CLEAN, Head, write_head
@@ -33,3 +38,55 @@ def test_a_pack_without_an_acknowledgement_is_applied(
     with Broker(tmp_path) as broker:
         third = broker.subscribe("price < 3").result().id
         assert {each.id for each in broker.state.subscriptions()} == {0, 7, third}
+
+
+def test_a_lost_key_of_the_server_is_not_replaced(tmp_path: Path) -> None:
+    """The tickets that it made would all be wrong."""
+    with Broker(tmp_path, {"attributes": {"price": "decimal"}}) as broker:
+        broker.subscribe("price < 1").result()
+    kept = DataFolder(tmp_path).key.rename(tmp_path / "kept")
+    with pytest.raises(BrokerError, match="backup"):
+        Broker(tmp_path)
+    kept.rename(DataFolder(tmp_path).key)
+    Broker(tmp_path).close()
+
+
+def test_as_many_keys_are_remembered_after_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events without keys do not count, and the oldest pack is not left out."""
+    monkeypatch.setattr(recovery, "MOST", 3)
+    keyed = [IncomingEvent('{"price": 1}', "s", str(at)) for at in range(3)]
+    with Broker(tmp_path, {"attributes": {"price": "decimal"}}) as broker:
+        broker.publish(keyed).result()
+        broker.publish([IncomingEvent('{"price": 1}')] * 9).result()
+    with Broker(tmp_path) as broker:
+        assert broker.recovered.keys == 3
+        assert broker.publish(keyed).result().duplicates == 3
+
+
+def test_a_rebuild_does_not_revive_old_request_keys(tmp_path: Path) -> None:
+    now = [4_000_000_000_000_000]
+    with Broker(tmp_path, {"attributes": {"price": "decimal"}}, clock=lambda: now[0]) as broker:
+        first = broker.subscribe("price < 1", lease=None, request_key="k").result()
+        now[0] += 2 * 86_400_000_000
+        broker.subscribe("price < 2", lease=None, request_key="other").result()
+    with Broker(tmp_path, clock=lambda: now[0], rebuild=True) as broker:
+        again = broker.subscribe("price < 1", lease=None, request_key="k").result()
+        assert again.id != first.id
+
+
+def test_a_failed_sync_ends_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the system says that the disk is full: nobody knows what is on disk."""
+    broker = Broker(tmp_path, {"attributes": {"price": "decimal"}}, matching=False)
+    broker.publish([IncomingEvent('{"price": 1}')]).result()
+
+    def fail(opened: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", fail)
+        with pytest.raises(BrokerStoppedError):
+            broker.publish([IncomingEvent('{"price": 1}')]).result(60)
+    broker.close()
+    assert broker.failure is not None

@@ -107,7 +107,7 @@ def test_a_site_allows_what_it_needs() -> None:
         SinkRules.of(["http://10.0.0.1"])
 
 
-def test_only_https_where_a_site_says_so() -> None:
+def test_the_parts_of_a_url() -> None:
     assert check_url("https://example.com/a?b=c") == ("https", "example.com", 443)
     with pytest.raises(SinkError, match="https"):
-        check_url("http://example.com/", secure=True)
+        check_url("ftp://example.com/")

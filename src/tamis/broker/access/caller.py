@@ -38,5 +38,3 @@ class Caller:
 
 ANONYMOUS = Caller(None, frozenset({PUBLISHER, SUBSCRIBER}))
 """Whoever calls without a key, where that is allowed."""
-OPERATOR = Caller("operator", frozenset(ROLES))
-"""The program that holds the broker."""

@@ -34,9 +34,13 @@ class TicketOffice:
         self.generation = max(keys)
 
     @classmethod
-    def open(cls, path: Path, identity: str) -> TicketOffice:
-        """Read the keys of a server, and create the first one if there is no file."""
+    def open(cls, path: Path, identity: str, *, new: bool = True) -> TicketOffice:
+        """Read the keys of a server. A `new` one, which has made no tickets, gets its first key."""
         if not path.exists():
+            if not new:
+                raise BrokerError(
+                    f"{path}: is missing, and tickets were made with it; put it back from a backup"
+                )
             _write(path, {1: secrets.token_bytes(32)})
         return cls(identity, _read(path))
 

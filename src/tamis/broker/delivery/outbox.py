@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tamis.broker.state import State
-from tamis.errors import NotFoundError
 from tamis.store.subscription_snapshot import Id
 
 _CURSOR = "delivered"
@@ -98,21 +97,17 @@ class Outbox:
         )
         return [DeadDelivery(*row) for row in rows]
 
-    def revive(self, id: int, moment: int) -> None:
-        """Try a dead letter again, from the first attempt on."""
+    def revive(self, subscription: Id, moment: int) -> int:
+        """Try the dead letters of a subscription again, from the first attempt on; how many."""
         with self._state.transaction() as base:
-            rows = list(
-                base.execute(
-                    "SELECT subscription, sequence FROM dead_deliveries WHERE id = ?", (id,)
-                )
-            )
-            if not rows:
-                raise NotFoundError(f"there is no dead letter {id}")
-            base.execute("DELETE FROM dead_deliveries WHERE id = ?", (id,))
             base.execute(
-                "INSERT OR REPLACE INTO deliveries VALUES (?, ?, 0, ?, 'tried again on request')",
-                (*rows[0], moment),
+                "INSERT OR REPLACE INTO deliveries "
+                "SELECT subscription, sequence, 0, ?, 'tried again on request' "
+                "FROM dead_deliveries WHERE subscription = ?",
+                (moment, subscription),
             )
+            base.execute("DELETE FROM dead_deliveries WHERE subscription = ?", (subscription,))
+            return int(base.changes())
 
 
 def _removed(delivery: PendingDelivery) -> tuple[str, tuple[Id, int]]:

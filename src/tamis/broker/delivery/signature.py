@@ -8,20 +8,13 @@ from __future__ import annotations
 
 import binascii
 import hmac
-import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 
 from tamis.errors import BrokerError
 
 PREFIX = "whsec_"
-_BYTES = 32
 _SHORTEST, _LONGEST = 24, 64  # bytes of a secret, as the specification says
-
-
-def new_secret() -> str:
-    """A secret for a sink, as receivers get it."""
-    return PREFIX + b64encode(secrets.token_bytes(_BYTES)).decode()
 
 
 def read_secret(text: str) -> bytes:

@@ -102,11 +102,8 @@ def is_public(address: Address) -> bool:
     return address in _GLOBAL_6 and not any(address in network for network in _REFUSED_6)
 
 
-def check_url(url: str, *, secure: bool = False) -> tuple[str, str, int]:
-    """The scheme, host and port of a sink's URL; raises `SinkError` for any other form.
-
-    With `secure`, only https is accepted.
-    """
+def check_url(url: str) -> tuple[str, str, int]:
+    """The scheme, host and port of a sink's URL; raises `SinkError` for any other form."""
     if len(url) > _LONGEST or not url.isascii() or not url.isprintable() or " " in url:
         raise SinkError("the URL of a sink has at most 2,048 printable ASCII characters")
     if "\\" in url:  # browsers read it as a slash, others do not
@@ -116,8 +113,8 @@ def check_url(url: str, *, secure: bool = False) -> tuple[str, str, int]:
         host, port = parts.hostname, parts.port
     except ValueError as why:
         raise SinkError(f"the URL of the sink cannot be read: {why}") from None
-    if parts.scheme not in (("https",) if secure else _PORTS):
-        raise SinkError(f"the URL of a sink begins with {'https' if secure else 'http or https'}")
+    if parts.scheme not in _PORTS:
+        raise SinkError("the URL of a sink begins with http or https")
     if parts.username is not None or parts.password is not None:
         raise SinkError("the URL of a sink must not contain a user name or a password")
     if parts.fragment:
@@ -148,9 +145,9 @@ def _plain_host(host: str) -> str:
     return plain
 
 
-def resolve(url: str, rules: SinkRules, *, secure: bool = False) -> SinkTarget:
+def resolve(url: str, rules: SinkRules) -> SinkTarget:
     """Resolve the host of a URL and check all of its addresses. This asks the system's resolver."""
-    scheme, host, port = check_url(url, secure=secure)
+    scheme, host, port = check_url(url)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as why:
@@ -164,8 +161,8 @@ def _checked(host: str, addresses: Sequence[str], rules: SinkRules) -> tuple[str
     for each in addresses:
         if "%" in each or not rules.allows(host, ip_address(each)):
             raise SinkError(
-                f"the sink {host!r} is at {each}, which is not a public address; whoever runs the "
-                "service may allow it with --allow-sink"
+                f"the sink {host!r} has an address that is not public; whoever runs the service "
+                "may allow it with --allow-sink"
             )
     if not addresses:
         raise SinkError(f"the host {host!r} of the sink has no address")

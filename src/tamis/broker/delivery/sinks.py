@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tamis.broker.delivery.sink_address import SinkError, check_url
+from tamis.broker.preparation import checked_text
 
 EVENT, NOTHING = "event", "none"
 _MOST = 100  # attributes in a body
@@ -44,6 +45,8 @@ class Sink(NamedTuple):
         if isinstance(body, list):
             if len(body) > _MOST or not all(isinstance(each, str) for each in body):
                 raise SinkError(f"the body of a sink lists at most {_MOST} attributes")
+            for each in body:
+                checked_text(each, "the body of the sink")
             return cls(url, tuple(body))
         if body not in (EVENT, NOTHING):
             raise SinkError(f"the body of a sink is {EVENT}, {NOTHING} or a list of attributes")

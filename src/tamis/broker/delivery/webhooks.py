@@ -42,7 +42,7 @@ class Webhooks:
         self._reader = NotificationReader(self._log, matching)
         source = DeliverySource(
             self._page,
-            self._state.subscription,
+            self._state.known,
             self._reader.event,
             self.secrets,
             str(self._log.identity),
@@ -54,6 +54,11 @@ class Webhooks:
         if self._deliverer is not None:
             self._deliverer.stop()
 
+    @property
+    def failure(self) -> BaseException | None:
+        """Why nothing is delivered now, if that is so."""
+        return None if self._deliverer is None else self._deliverer.failure
+
     def wake(self, pairs: NotificationPairs) -> None:
         """Notifications were found."""
         if self._deliverer is not None and len(pairs.numbers):
@@ -63,7 +68,7 @@ class Webhooks:
         assert self._reader is not None
         # Notifications that were trimmed before they could be sent are lost to webhooks.
         after = max(after, self._reader.first - 1)
-        return self._reader.page(after, self._state.ids_with_sinks(), most)
+        return self._reader.page(after, self._state.ids_with_sinks(after), most)
 
     def accept(self, sink: Sink) -> Sink:
         """Refuse a sink that must not be called. This asks the resolver."""
@@ -96,9 +101,7 @@ class Webhooks:
 
     def replay(self, id: Id) -> int:
         """Try all dead letters of a subscription again; how many there were."""
-        dead = [each for each in self.outbox.dead(most=1_000_000) if each.subscription == id]
-        for each in dead:
-            self.outbox.revive(each.id, self._clock())
+        revived = self.outbox.revive(id, self._clock())
         if self._deliverer is not None:
             self._deliverer.wake()
-        return len(dead)
+        return revived

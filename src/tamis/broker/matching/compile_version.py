@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tamis.broker.matching.log_engine import LogEngine
@@ -44,12 +45,21 @@ def compile_version(log: Log, index: Path, sequence: int) -> Version:
     return found
 
 
-def compile_in_child(log: Log, index: Path, sequence: int) -> None:
-    """Publish the version of a sequence number from another process."""
+def compile_in_child(
+    log: Log, index: Path, sequence: int, stopping: Callable[[], bool] = lambda: False
+) -> None:
+    """Publish the version of a sequence number from another process, unless it has to stop."""
     command = [sys.executable, "-m", __name__, str(log.folder), str(index), str(sequence)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as child:
+        errors = ""
+        while child.returncode is None:
+            try:
+                _, errors = child.communicate(timeout=0.5)
+            except subprocess.TimeoutExpired:
+                if stopping():
+                    child.kill()
+    if child.returncode:
+        lines = errors.strip().splitlines() or [f"exit code {child.returncode}"]
         raise BrokerError(f"{index}: the version of {sequence} was not compiled: {lines[-1]}")
 
 

@@ -7,10 +7,9 @@ disk about a second later.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Condition, Thread
@@ -27,7 +26,8 @@ from tamis.broker.matching.notification_files import (
 )
 from tamis.broker.sequence.answers import AnsweredWith
 from tamis.broker.sequence.sequencer import Committed
-from tamis.errors import BrokerError
+from tamis.errors import BrokerError, StoreError
+from tamis.files.os_errors import is_full
 from tamis.replay.event_source import EventChunk, RowLayout
 from tamis.replay.pipeline import BatchPace, read_events
 from tamis.store.changes import ID_TYPES
@@ -75,6 +75,7 @@ class InlineMatching:
         self._tail_pairs = 0
         self._unwritten: list[NotificationPairs] = []
         self._dead: list[pa.Table] = []
+        self.full = False  # the disk: what was found waits in memory
         self._written = self.matched
         self._flush_at = time.monotonic() + FLUSH
         self._thread = Thread(target=self._run, name="tamis-matching", daemon=True)
@@ -83,13 +84,13 @@ class InlineMatching:
     def feed(self, pack: Committed) -> None:
         """Take a pack that is on disk. Called by the sequencer."""
         with self._changed:
-            if self._waits + len(pack.events) <= WAITING:
+            if self._waits + _size(pack) <= WAITING:
                 self._packs.append(pack)
-                self._waits += len(pack.events)
+                self._waits += _size(pack)
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Match what is in the log, write it, and end."""
+        """Match what waits in memory, write it, and end. The next start goes on from there."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -106,13 +107,15 @@ class InlineMatching:
                 self._changed.wait(left)
             return self.matched
 
-    def notifications(self, after: int) -> list[NotificationPairs]:
-        """All notifications of events after a number, up to where matching is."""
+    def notifications(self, after: int) -> Iterator[NotificationPairs]:
+        """All notifications of events after a number, up to where matching is, as they are read."""
         with self._changed:
-            tail = list(self._tail)
-            start = tail[0].start if tail else self.matched
-        found = [] if after + 1 >= start else list(self.files.read(after, start))
-        return found + [each.after(after) for each in tail if each.end > after + 1]
+            start = self._tail[0].start if self._tail else self.matched
+            tail = [each for each in self._tail if each.end > after + 1]
+        if after + 1 < start:
+            yield from self.files.read(after, start)
+        for each in tail:
+            yield each.after(after)
 
     def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
         """The subscriptions that an event would match now. It waits for at most one batch."""
@@ -133,16 +136,18 @@ class InlineMatching:
 
     def _next(self) -> bool:
         """Match the next pack, or wait for one. False when there is nothing left to do."""
+        if self.full and sum(len(each.numbers) for each in self._unwritten) >= KEPT:
+            return self._wait_for_space()
         pack = None
         with self._changed:
             while self._packs and self._packs[0].end <= self.matched:
-                self._waits -= len(self._packs.popleft().events)
+                self._waits -= _size(self._packs.popleft())
             if self._packs and self._packs[0].numbers.events.start == self.matched:
                 pack = self._packs.popleft()
-                self._waits -= len(pack.events)
+                self._waits -= _size(pack)
         if pack is not None:
             self._take_pack(pack)
-        elif self._log.end > self.matched:
+        elif self._log.end > self.matched and not self._stopping:
             self._take_log(self._log.end)
         elif self._stopping:
             return False
@@ -150,9 +155,20 @@ class InlineMatching:
             with self._changed:
                 if not self._packs and not self._stopping:
                     self._changed.wait(max(0.0, self._flush_at - time.monotonic()))
+        self._flush_if_due()
+        return True
+
+    def _wait_for_space(self) -> bool:
+        """Match nothing while the disk is full and memory is too: the log keeps the events."""
+        with self._changed:
+            if not self._stopping:
+                self._changed.wait(max(0.0, self._flush_at - time.monotonic()))
+        self._flush_if_due()
+        return not self._stopping
+
+    def _flush_if_due(self) -> None:
         if time.monotonic() >= self._flush_at:
             self._flush()
-        return True
 
     def _take_pack(self, pack: Committed) -> None:
         if pack.events:
@@ -176,11 +192,14 @@ class InlineMatching:
             else:
                 self._follower.extend(self._log.schema_at(stop))
             self._advance(stop)
+            self._flush_if_due()
+            if self._stopping or self.full:
+                return  # what is left is matched later
 
     def _match(self, first: int, table: pa.Table) -> None:
         engine = self._follower.engine
         numbers = np.arange(first, first + table.num_rows, dtype=np.int64)
-        layout = RowLayout(document=json.dumps(engine.schema.to_dict()))
+        layout = RowLayout(document=engine.schema.text)
         chunk = EventChunk(numbers, table, layout)
         for events in read_events([chunk], engine.encoder, BatchPace(AT_ONCE, AT_ONCE)):
             answer = engine.match_batch(events.valid.batch(engine.encoder))
@@ -193,10 +212,20 @@ class InlineMatching:
             self._publish(NotificationPairs(low, high, events.numbers[answer.events], ids))
 
     def _publish(self, pairs: NotificationPairs) -> None:
-        self._unwritten.append(pairs)
+        if len(pairs.numbers):
+            self._unwritten.append(pairs)
         with self._changed:
-            self._tail.append(pairs)
-            self._tail_pairs += len(pairs.numbers) + 1
+            before = self._tail[-1] if self._tail else None
+            if (
+                before is not None
+                and before.end == pairs.start
+                and not len(before.numbers)
+                and not len(pairs.numbers)
+            ):  # one for all events without notifications in a row
+                self._tail[-1] = before._replace(end=pairs.end)
+            else:
+                self._tail.append(pairs)
+                self._tail_pairs += len(pairs.numbers) + 1
             self.matched = pairs.end
             self._changed.notify_all()
         self._found(pairs)
@@ -210,9 +239,21 @@ class InlineMatching:
         """Write what was found since the last time, and let go of old pairs in memory."""
         found = self._dead or any(len(each.numbers) for each in self._unwritten)
         if found or self.matched > self._written + _REPEATED:
-            self.files.write(self._written, self.matched, self._unwritten, self._dead)
-            self._written, self._unwritten, self._dead = self.matched, [], []
+            try:
+                self.files.write(self._written, self.matched, self._unwritten, self._dead)
+            except (StoreError, OSError) as why:
+                if not is_full(why):
+                    raise
+                self.full = True  # it is tried again
+            else:
+                self._written, self._unwritten, self._dead = self.matched, [], []
+                self.full = False
         self._flush_at = time.monotonic() + FLUSH
         with self._changed:
             while self._tail_pairs > KEPT and self._tail and self._tail[0].end <= self._written:
                 self._tail_pairs -= len(self._tail.popleft().numbers) + 1
+
+
+def _size(pack: Committed) -> int:
+    """How much of the queue a pack takes."""
+    return len(pack.events) + (0 if pack.changes is None else int(pack.changes.num_rows))

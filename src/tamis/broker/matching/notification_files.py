@@ -84,26 +84,31 @@ class NotificationFiles:
     ) -> None:
         """Write the notifications and dead letters of a range, and commit them."""
         batch = self._batch + 1
-        parts = []
-        pairs = [each for each in found if len(each.numbers)]
-        if pairs:
-            writer = self._part(NOTIFICATIONS)
-            for each in pairs:
-                writer.write(pa.table({SEQUENCE: each.numbers, SUBSCRIPTION: each.ids}))
-            parts.append(writer.close())
-        if dead:
-            writer = self._part(DEAD)
-            for table in dead:
-                writer.write(table)
-            parts.append(writer.close())
+        pairs = [
+            pa.table({SEQUENCE: each.numbers, SUBSCRIPTION: each.ids})
+            for each in found
+            if len(each.numbers)
+        ]
+        parts = [
+            self._write_part(kind, tables)
+            for kind, tables in ((NOTIFICATIONS, pairs), (DEAD, dead))
+            if tables
+        ]
         facts = {"query": QUERY, "batch": batch, "offsets": [{"start": start, "end": end}]}
         put(self.folder, f"{QUERY}-{batch:010d}-{end}", facts, parts)
         names = tuple(part["name"] for part in parts if part["folder"] == NOTIFICATIONS)
         self._covered.append(CoveredRange(start, end, names))
         self._batch = batch
 
-    def _part(self, kind: str) -> PartWriter:
-        return PartWriter(self.folder / kind, f"part-{QUERY}-{uuid.uuid4().hex}.parquet")
+    def _write_part(self, kind: str, tables: list[pa.Table]) -> dict[str, Any]:
+        writer = PartWriter(self.folder / kind, f"part-{QUERY}-{uuid.uuid4().hex}.parquet")
+        try:
+            for table in tables:
+                writer.write(table)
+            return writer.close()
+        except BaseException:
+            writer.discard()
+            raise
 
     def read(self, after: int, end: int) -> Iterator[NotificationPairs]:
         """Notifications of events after a number and before `end`, in order."""

@@ -21,6 +21,9 @@ from tamis.store.log import Log
 from tamis.store.published import JSON, without_reserved
 from tamis.store.subscription_snapshot import Id
 
+BYTES = 8 << 20  # of events in a page, about
+_TOGETHER = 100  # rows of the log that are read at once, for the events among them
+
 
 class TrimmedError(BrokerError):
     """A cursor before the first notification that is kept."""
@@ -81,25 +84,45 @@ class NotificationReader:
                     break
                 chosen.append((number, id))
             if full:
-                return Page(self._with_events(chosen, events), chosen[-1][0])
+                return self._with_events(chosen, chosen[-1][0], events)
             cursor = max(cursor, pairs.end - 1)
-        return Page(self._with_events(chosen, events), cursor)
+        return self._with_events(chosen, cursor, events)
 
     def event(self, number: int) -> str | None:
         """An event as JSON; None if the log does not keep it any more."""
         return self._texts([number]).get(number) if number >= self._log.begin else None
 
-    def _with_events(self, chosen: Sequence[tuple[int, Id]], events: bool) -> list[Notification]:
-        texts = self._texts(sorted({number for number, _ in chosen})) if events else {}
-        return [Notification(number, id, texts.get(number)) for number, id in chosen]
+    def _with_events(self, chosen: Sequence[tuple[int, Id]], cursor: int, events: bool) -> Page:
+        """A page of these notifications, or of the first ones if their events are long."""
+        if not events:
+            return Page([Notification(number, id, None) for number, id in chosen], cursor)
+        numbers = sorted({number for number, _ in chosen})
+        found: list[Notification] = []
+        texts: dict[int, str] = {}
+        read = size = 0
+        for number, id in chosen:
+            if found and size > BYTES and number != found[-1].sequence:
+                return Page(found, found[-1].sequence)
+            if read < len(numbers) and number == numbers[read]:
+                texts = self._texts(numbers[read : read + _TOGETHER])
+                read += _TOGETHER
+            text = texts.get(number)
+            size += len(text or "")
+            found.append(Notification(number, id, text))
+        return Page(found, cursor)
 
     def _texts(self, numbers: list[int]) -> dict[int, str]:
-        """Events as JSON: as they were published, or their columns."""
+        """Events as JSON: as they were published, or their columns. Neighbours are read at once."""
         found: dict[int, str] = {}
-        for number in numbers:
-            if number not in found:
-                for first, table in self._log.events(number, number + 1):
-                    found[first] = _as_text(table)
+        at = 0
+        while at < len(numbers):
+            low = at
+            while at < len(numbers) and numbers[at] - numbers[low] < _TOGETHER:
+                at += 1
+            for first, table in self._log.events(numbers[low], numbers[at - 1] + 1):
+                for number in numbers[low:at]:
+                    if first <= number < first + table.num_rows:
+                        found[number] = _as_text(table.slice(number - first, 1))
         return found
 
 

@@ -49,6 +49,6 @@ class VersionKeeper:
         since = 0 if latest is None else latest.sequence
         if target <= since or self._log.counts(since, target)[1] < self._changes:
             return False
-        compile_in_child(self._log, self._index, target)
+        compile_in_child(self._log, self._index, target, self._stopping.is_set)
         Versions(self._index).sweep(target)
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from threading import Lock
 
 
 class LogClock:
@@ -11,10 +12,13 @@ class LogClock:
 
     def __init__(self, read: Callable[[], int], least: int) -> None:
         self._read, self._last = read, least
+        self._lock = Lock()
 
     def now(self) -> int:
-        self._last = max(self._last, self._read())
-        return self._last
+        """The moment. Threads may share the clock."""
+        with self._lock:
+            self._last = max(self._last, self._read())
+            return self._last
 
 
 def wall_clock() -> int:

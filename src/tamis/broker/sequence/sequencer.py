@@ -7,18 +7,18 @@ schema. The requests of a group are concurrent, since none was answered: any ord
 
 from __future__ import annotations
 
-import errno
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from tamis.broker.sequence.answers import AnsweredWith
 from tamis.broker.sequence.dedup import DedupKeys
+from tamis.broker.sequence.group import CommitGroup
 from tamis.broker.sequence.requests import (
     Alter,
     Expire,
@@ -27,17 +27,23 @@ from tamis.broker.sequence.requests import (
     PublishedEvent,
     Receipt,
     Request,
-    Row,
     Stop,
     Subscribe,
 )
 from tamis.broker.state import KnownRequest, State
-from tamis.errors import BrokerError, BrokerStoppedError, FullError, QuotaError, StoreError
+from tamis.errors import (
+    BrokerError,
+    BrokerStoppedError,
+    BusyError,
+    FullError,
+    QuotaError,
+    StoreError,
+)
+from tamis.files.os_errors import is_full
 from tamis.model.schema import Schema
 from tamis.store import changes as change_tables
 from tamis.store.changes import EXPIRE
 from tamis.store.log import Appended, Log
-from tamis.store.published import JSON, RESERVED
 from tamis.store.subscription_snapshot import Id
 
 GROUP = 4096  # requests in a group
@@ -45,7 +51,6 @@ ROWS = 65_536  # events in a group, about
 WAITING = 100_000  # requests that may wait
 TICK = 1.0  # seconds between two looks at the leases
 _EXPIRED = 10_000  # leases that end in one group
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Committed(NamedTuple):
@@ -61,24 +66,11 @@ class Committed(NamedTuple):
         return self.numbers.schemas.stop
 
 
-class _Group:
-    """The requests of one commit, and what they add to the log."""
-
-    def __init__(self) -> None:
-        self.events: list[PublishedEvent] = []
-        self.rows: list[Row] = []
-        self.schema: Schema | None = None
-        self.touched: set[Any] = set()  # ids and request keys: each at most once in a group
-        self.subscribed: dict[str | None, int] = {}  # by owner
-        # Called with the pack, once it is on disk:
-        self.answers: list[Callable[[Appended], None]] = []
-        self.requests: list[Request[Any]] = []
-
-
 class Sequencer:
     """Appends requests to a log, in groups, and keeps the state database up to date.
 
-    `committed` is called in this thread with each pack that is on disk, in order.
+    `committed` is called in this thread with each pack that is on disk, in order, and `failed` when
+    it ends since it could not write.
     """
 
     def __init__(
@@ -88,35 +80,38 @@ class Sequencer:
         dedup: DedupKeys,
         clock: Callable[[], int],
         committed: Callable[[Committed], None] = lambda pack: None,
+        failed: Callable[[], None] = lambda: None,
     ) -> None:
         self._log, self._state, self._dedup, self._clock = log, state, dedup, clock
-        self._committed = committed
+        self._committed, self._failed = committed, failed
         self.schema = log.schema_at()
         self.failure: BaseException | None = None
         self._queue: SimpleQueue[Request[Any]] = SimpleQueue()
         self._later: list[Request[Any]] = []  # that must not be in the same group as another
         self._behind: list[tuple[pa.Table, int, int]] = []  # that the database could not take
+        self._behind_why: BrokerError | None = None
         self._under_way: list[Request[Any]] = []  # of the group that is being committed
+        self._end = log.end
         self._stopping: Stop | None = None
+        self._door = Lock()  # around the queue's end: what is put is taken or refused
+        self._closed = False
         self._thread = Thread(target=self._run, name="tamis-sequencer", daemon=True)
         self._thread.start()
 
     def submit(self, request: Request[Any]) -> Future[Any]:
         """Hand over a request; its answer comes when everything it did is on disk."""
-        if self.failure is not None or self._stopping is not None:
-            raise BrokerStoppedError(f"the broker has stopped{_why(self.failure)}")
         if self._queue.qsize() >= WAITING:
             raise QuotaError("too many requests are waiting; try again later", after=1.0)
-        self._queue.put(request)
-        if not self._thread.is_alive():  # it ended meanwhile, and may not have seen this request
-            self._refuse_waiting()
+        with self._door:
+            if self._closed or self._stopping is not None:
+                raise BrokerStoppedError(f"the broker has stopped{_why(self.failure)}")
+            self._queue.put(request)
         return request.answer
 
     def stop(self) -> None:
         """Finish what was submitted, then end the thread."""
-        if self._thread.is_alive():
-            self._queue.put(Stop())
-            self._thread.join()
+        self._queue.put(Stop())
+        self._thread.join()
 
     # -- the thread ------------------------------------------------------------------------------
 
@@ -125,8 +120,11 @@ class Sequencer:
         with AnsweredWith(ended):  # a broker that cannot write must not go on
             self._serve()
             ended.set_result(None)
-        self.failure = ended.exception()
-        self._refuse_waiting()
+        with self._door:
+            self.failure, self._closed = ended.exception(), True
+            self._refuse_waiting()
+        if self.failure is not None:
+            self._failed()
 
     def _serve(self) -> None:
         look = time.monotonic() + TICK
@@ -141,17 +139,24 @@ class Sequencer:
     def _gather(self, patience: float) -> list[Request[Any]]:
         """All that waits, or else the first that comes."""
         requests, self._later = self._later, []
-        rows = 0
+        rows, taken = 0, 0
         try:
             if not requests:
-                requests.append(self._queue.get(timeout=patience))
-            while len(requests) < GROUP and rows < ROWS:
-                requests.append(self._queue.get_nowait())
-                last = requests[-1]
-                rows += len(last.events) if isinstance(last, Publish) else 1
+                self._take(self._queue.get(timeout=patience), requests)
+            # What waits from before does not count: it must not keep the queue waiting.
+            while taken < GROUP and rows < ROWS:
+                rows += self._take(self._queue.get_nowait(), requests)
+                taken += 1
         except Empty:
             pass
         return requests
+
+    def _take(self, request: Request[Any], requests: list[Request[Any]]) -> int:
+        """Take a request, unless its caller has cancelled it; how many rows it has."""
+        if not request.answer.set_running_or_notify_cancel():
+            return 0
+        requests.append(request)
+        return len(request.events) if isinstance(request, Publish) else 1
 
     def _refuse_waiting(self) -> None:
         for request in self._under_way:
@@ -166,20 +171,20 @@ class Sequencer:
         while not self._queue.empty():
             waiting.append(self._queue.get_nowait())
         for request in waiting:
-            if not request.answer.done():
+            if not request.answer.done():  # a cancelled one is done
                 request.answer.set_exception(
                     BrokerStoppedError(f"the broker has stopped{_why(self.failure)}")
                 )
 
-    def _commit(self, requests: Iterable[Request[Any]]) -> None:
-        group = _Group()
+    def _commit(self, requests: list[Request[Any]]) -> None:
+        group = CommitGroup(self._log.ids)
+        self._under_way = requests
         self._catch_up()
         for request in requests:
             with AnsweredWith(request.answer):  # a refusal: the group is as it was
                 self._judge(request, group)
         if group.events or group.rows or group.schema is not None:
             moment = self._clock()
-            self._under_way = group.requests
             try:
                 pack = self._append(group, moment)
             except FullError as refusal:
@@ -187,33 +192,33 @@ class Sequencer:
                     request.answer.set_exception(refusal)
             else:
                 self._after(group, pack, moment)
-            self._under_way = []
         else:
             numbers = Appended(range(0), range(0), range(0))
             for answer in group.answers:
                 answer(numbers)
+        self._under_way = []
 
-    def _append(self, group: _Group, moment: int) -> Appended:
-        events = _event_table(group.events) if group.events else None
-        changes = self._rows(group) if group.rows else None
+    def _append(self, group: CommitGroup, moment: int) -> Appended:
         try:
-            return self._log.append(
-                events=events, changes=changes, schema=group.schema, moment=moment
+            numbers = self._log.append(
+                events=group.event_table(),
+                changes=group.change_table(),
+                schema=group.schema,
+                moment=moment,
             )
         except StoreError as why:
-            if isinstance(why.__cause__, OSError) and why.__cause__.errno in _FULL:
-                raise FullError(str(why)) from why
-            raise
+            if not is_full(why) or self._log.settle() != self._end:  # something of it stayed
+                raise
+            raise FullError(str(why)) from why
+        self._end = numbers.schemas.stop
+        return numbers
 
-    def _rows(self, group: _Group) -> pa.Table:
-        wanted = change_tables.change_schema(self._log.ids, change_tables.ALL)
-        return pa.Table.from_pylist(group.rows, wanted)
-
-    def _after(self, group: _Group, numbers: Appended, moment: int) -> None:
+    def _after(self, group: CommitGroup, numbers: Appended, moment: int) -> None:
         """Everything that follows from a pack on disk."""
         changes = None
-        if group.rows:
-            changes = change_tables.numbered(self._rows(group), numbers.changes.start)
+        rows = group.change_table()
+        if rows is not None:
+            changes = change_tables.numbered(rows, numbers.changes.start)
             sequence = pa.array(numbers.changes, pa.int64())
             changes = changes.add_column(0, "sequence", sequence)
             self._behind.append((changes, numbers.schemas.stop, moment))
@@ -235,20 +240,21 @@ class Sequencer:
         while self._behind:
             try:
                 self._state.apply(*self._behind[0])
-            except FullError:
+            except (FullError, BusyError) as why:
+                self._behind_why = why
                 return  # what is in the log is not lost; changes are refused meanwhile
             self._behind.pop(0)
 
     # -- judging ---------------------------------------------------------------------------------
 
-    def _judge(self, request: Request[Any], group: _Group) -> None:
+    def _judge(self, request: Request[Any], group: CommitGroup) -> None:
         """Add a request to a group, answer it at once, leave it for the next group, or raise."""
         if isinstance(request, Publish):
             self._judge_publish(request, group)
         elif isinstance(request, Stop):
             self._stopping = request
-        elif self._behind:
-            raise FullError(f"{self._state.path}: the disk is full; make room")
+        elif self._behind and self._behind_why is not None:
+            raise self._behind_why
         elif isinstance(request, Subscribe):
             self._judge_subscribe(request, group)
         elif isinstance(request, Alter):
@@ -258,7 +264,7 @@ class Sequencer:
         elif isinstance(request, Expire):
             self._judge_expire(request, group)
 
-    def _judge_publish(self, request: Publish, group: _Group) -> None:
+    def _judge_publish(self, request: Publish, group: CommitGroup) -> None:
         if request.schema is not self.schema:
             request.again(self.schema)
             request.schema = self.schema
@@ -282,7 +288,7 @@ class Sequencer:
             places.append(len(group.events) + len(fresh))
             if number is None:
                 fresh.append(event)
-        group.events += fresh
+        group.add_events(fresh)
         group.touched.update(seen)
         duplicates = len(request.events) - len(fresh)
 
@@ -297,11 +303,11 @@ class Sequencer:
         group.answers.append(answer)
         group.requests.append(request)
 
-    def _judge_subscribe(self, request: Subscribe, group: _Group) -> None:
+    def _judge_subscribe(self, request: Subscribe, group: CommitGroup) -> None:
         row = request.row
         owner, key, id = row.get("owner"), row.get("request_key"), row.get("id")
         if key is not None:
-            known = self._state.request(owner, key)
+            known = self._state.request(row)
             if known is not None:
                 request.answer.set_result(known)
                 return
@@ -318,11 +324,12 @@ class Sequencer:
         if request.schema is not self.schema:
             request.again(self.schema)
         if request.most is not None:
-            live = self._state.count(owner) + group.subscribed.get(owner, 0)
+            live = self._state.count_of(owner) + group.subscribed.get(owner, 0)
             if live >= request.most:
-                raise QuotaError(f"{owner} has {live} subscriptions, as many as are allowed")
+                who = owner or "anonymous callers"
+                raise QuotaError(f"{who}: {live:,} live subscriptions, as many as are allowed")
         place = len(group.rows)
-        group.rows.append(row)
+        group.add_rows([row])
         group.touched |= names
         group.subscribed[owner] = group.subscribed.get(owner, 0) + 1
 
@@ -335,7 +342,7 @@ class Sequencer:
         group.answers.append(answer)
         group.requests.append(request)
 
-    def _judge_alter(self, request: Alter, group: _Group) -> None:
+    def _judge_alter(self, request: Alter, group: CommitGroup) -> None:
         if ("id", request.id) in group.touched:
             self._later.append(request)
             return
@@ -343,44 +350,33 @@ class Sequencer:
         if row is None:
             request.answer.set_result(self._state.subscription(request.id))
             return
-        group.rows.append(row)
+        group.add_rows([row])
         group.touched.add(("id", request.id))
         group.answers.append(
             lambda numbers: request.answer.set_result(self._state.subscription(request.id))
         )
         group.requests.append(request)
 
-    def _judge_extend(self, request: Extend, group: _Group) -> None:
+    def _judge_extend(self, request: Extend, group: CommitGroup) -> None:
         if group.schema is not None:
             self._later.append(request)
             return
         schema = request.build(self.schema)
         schema.check_extends(self.schema)
+        if schema.text == self.schema.text:  # it holds already
+            request.answer.set_result(self._end)
+            return
         group.schema = schema
         group.answers.append(lambda numbers: request.answer.set_result(numbers.schemas.start))
         group.requests.append(request)
 
-    def _judge_expire(self, request: Expire, group: _Group) -> None:
+    def _judge_expire(self, request: Expire, group: CommitGroup) -> None:
         due = self._state.due(self._clock(), _EXPIRED)
         due = [id for id in due if ("id", id) not in group.touched]
-        group.rows += [{"kind": EXPIRE, "id": id} for id in due]
+        group.add_rows([{"kind": EXPIRE, "id": id} for id in due])
         group.touched.update(("id", id) for id in due)
         group.answers.append(lambda numbers: request.answer.set_result(len(due)))
         group.requests.append(request)
-
-
-def _event_table(events: list[PublishedEvent]) -> pa.Table:
-    columns: dict[str, Any] = {JSON: pa.array([event.text for event in events], pa.string())}
-    given: dict[str, list[Any]] = {
-        "$source": [event.source for event in events],
-        "$id": [event.id for event in events],
-        "$time": [event.time for event in events],
-        "$envelope": [event.envelope for event in events],
-    }
-    for name, values in given.items():
-        if any(value is not None for value in values):
-            columns[name] = pa.array(values, RESERVED[name])
-    return pa.table(columns)
 
 
 def _why(failure: BaseException | None) -> str:

@@ -1,0 +1,57 @@
+"""What is checked about a subscription before it goes to the sequencer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any
+
+from tamis.engine import Engine
+from tamis.errors import BrokerError
+from tamis.model.schema import Schema
+
+
+class ConditionChecker:
+    """Checks conditions as a subscribe does. Threads may share it."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._lock = Lock()
+        self._engine = Engine(schema)
+
+    def check(self, condition: str, language: str, schema: Schema) -> None:
+        """Raise what is wrong with a condition under a schema."""
+        checked_text(condition, "the condition")
+        with self._lock:
+            if self._engine.schema is not schema:
+                self._engine = Engine(schema)
+            self._engine.encoder.forget_reserved()
+            self._engine.compile(condition, language)
+
+
+def checked_text(text: str | None, what: str) -> str | None:
+    """The text; half of a surrogate pair, which JSON can spell, is refused."""
+    try:
+        if text is not None:
+            text.encode()
+    except UnicodeEncodeError:
+        raise BrokerError(
+            f"{what} has half of a surrogate pair, which is not a character"
+        ) from None
+    return text
+
+
+def metadata_text(given: Mapping[str, Any] | None, most: int) -> str | None:
+    """Metadata as the log keeps it."""
+    if given is None:
+        return None
+    try:
+        text = json.dumps(given, ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        raise BrokerError(
+            "the metadata is not JSON: it may not have NaN, infinity or cycles"
+        ) from None
+    checked_text(text, "the metadata")
+    if len(text.encode()) > most:
+        raise BrokerError(f"the metadata has more than {most:,} bytes of JSON")
+    return text

@@ -1,0 +1,53 @@
+"""A limit on the bodies of all requests, and callers who are known before a body is read."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tamis.service.problems import HttpError, problem
+
+
+class BodyLimit:
+    """Refuses a request with an unknown key, or with a body that is too long.
+
+    Routes read bodies before they know the caller, so this comes before them.
+    """
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app, self._most = app, most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        size = 0
+
+        async def limited() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._most:
+                raise self._too_long()
+            return message
+
+        async def unless_too_long(message: Message) -> None:
+            if size <= self._most:  # else a route has made another error of it
+                await send(message)
+
+        try:
+            request = Request(scope)
+            scope["app"].state.server.caller(request)
+            declared = request.headers.get("content-length", "")
+            if declared.isdecimal() and int(declared[:18]) > self._most:
+                raise self._too_long()
+            await self._app(scope, limited, unless_too_long)
+            if size > self._most:
+                raise self._too_long()
+        except HttpError as why:
+            await problem(why)(scope, receive, send)
+
+    def _too_long(self) -> HttpError:
+        return HttpError(
+            413, f"the body has more than {self._most:,} bytes; send it in several requests"
+        )
