@@ -218,7 +218,7 @@ class Doors:
         if suffix == ".txt" or draw.random() < 0.2:
             read_subscriptions(path)
         else:
-            self._world.engine.match_batch(all_events(path, self._world.engine))
+            self._world.engine.match_batch(all_events(path, self._world.engine.schema))
 
 
 def _event(draw: random.Random) -> Any:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tamis import Engine, Schema, TamisError
+from tamis import Schema, TamisError
 from tamis.cli.data.events import all_events
 from tests.unit.cli.calls import Capture, refused, run
 
@@ -388,7 +388,7 @@ def test_a_line_that_never_ends(world: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("tamis.cli.data.events._BLOCK", 100)
     (world / "lots.jsonl").write_text('{"price": 1}\n' + "x" * 5000, encoding="utf-8")
     with pytest.raises(TamisError, match="line 2: is longer than"):
-        all_events(world / "lots.jsonl", Engine(Schema.load(world / "schema.yaml")))
+        all_events(world / "lots.jsonl", Schema.load(world / "schema.yaml"))
 
 
 def test_ctrl_c_leaves_no_file(world: Path) -> None:

@@ -29,6 +29,7 @@ from tamis.cli.data.formats import (
     reading,
 )
 from tamis.encode.json_events import has_dynamic
+from tamis.engine import Engine
 from tamis.errors import TamisError, suggestion
 from tamis.model.dynamic import Dynamic
 from tamis.model.elements.structs import Structs
