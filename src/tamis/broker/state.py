@@ -84,6 +84,18 @@ class StoredSubscription(NamedTuple):
     metadata: str | None
 
 
+def after_change(
+    live: StoredSubscription | None, row: Mapping[str, Any], number: int
+) -> StoredSubscription | None:
+    """A live subscription after a change with a number."""
+    if live is None or row["kind"] in (CANCEL, EXPIRE):
+        return None
+    if row["kind"] == RENEW:
+        return live._replace(until=row["until"])
+    given = {name: row[name] for name in StoredSubscription._fields if name in row}
+    return live._replace(**(given | {"added": number}))
+
+
 class KnownRequest(NamedTuple):
     """What a subscribe with a request key was answered with."""
 

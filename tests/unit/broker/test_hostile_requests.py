@@ -167,3 +167,16 @@ def test_an_equal_schema_adds_nothing(broker: Broker) -> None:
     end = broker.log.end
     assert broker.extend(lambda schema: Schema.from_dict(schema.to_dict())).result() == end
     assert broker.log.end == end
+
+
+def test_an_answer_is_new_while_the_database_is_behind(broker: Broker) -> None:
+    lease = broker.subscribe("price < 1").result()
+    other = apsw.Connection(str(broker.folder.state))
+    broker.state._base.set_busy_timeout(10)
+    other.execute("BEGIN IMMEDIATE")
+    changed = broker.update(lease.id, ticket=lease.ticket, condition="price < 2").result(60)
+    assert changed.condition == "price < 2"
+    other.execute("COMMIT")
+    renewed = broker.renew(lease.id, None, ticket=lease.ticket).result(60)
+    assert renewed == changed._replace(until=None)
+    assert broker.subscription(lease.id, ticket=lease.ticket) == renewed

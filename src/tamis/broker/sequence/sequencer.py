@@ -30,7 +30,7 @@ from tamis.broker.sequence.requests import (
     Stop,
     Subscribe,
 )
-from tamis.broker.state import KnownRequest, State
+from tamis.broker.state import KnownRequest, State, after_change
 from tamis.errors import (
     BrokerError,
     BrokerStoppedError,
@@ -346,14 +346,19 @@ class Sequencer:
         if ("id", request.id) in group.touched:
             self._later.append(request)
             return
-        row = request.judge(self._state.subscription(request.id), self.schema)
+        live = self._state.subscription(request.id)
+        row = request.judge(live, self.schema)
         if row is None:
-            request.answer.set_result(self._state.subscription(request.id))
+            request.answer.set_result(live)
             return
+        place, change = len(group.rows), row
         group.add_rows([row])
         group.touched.add(("id", request.id))
+        # Not asked of the database, which may be behind.
         group.answers.append(
-            lambda numbers: request.answer.set_result(self._state.subscription(request.id))
+            lambda numbers: request.answer.set_result(
+                after_change(live, change, numbers.changes.start + place)
+            )
         )
         group.requests.append(request)
 
