@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tamis.errors import SchemaError, suggestion
 from tamis.model.domain import Domain
-from tamis.model.elements.structs import Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
 
 NewValues = Iterable[str] | Mapping[str, str | Iterable[str]]
@@ -25,31 +24,20 @@ def grown_domains(
     values: NewValues,
     order: Iterable[tuple[str, str]],
 ) -> tuple[dict[str, Domain], dict[str, Domain]]:
-    """The domains and attributes of a schema of which a domain has grown, and its equals too."""
+    """The domains and attributes of a schema of which a domain has grown, and its equals too.
+
+    The attributes of elements in lists of structs keep their domains.
+    """
     where = f"grow domain {name!r}"
     old = domains.get(name) or attributes.get(name)
     if old is None:
         raise SchemaError(f"{where}: unknown domain{suggestion(name, [*domains, *attributes])}")
-    for list_name, domain in attributes.items():
-        if isinstance(domain, Structs) and old in _within(domain):
-            raise SchemaError(
-                f"{where}: the elements of {list_name!r} have values of this domain; domains "
-                "within lists of structs do not grow"
-            )
     new = grown(old, values, order, where)
 
     def followed(given: Mapping[str, Domain]) -> dict[str, Domain]:
         return {each: new if domain == old else domain for each, domain in given.items()}
 
     return followed(domains), followed(attributes)
-
-
-def _within(structs: Structs) -> Iterator[Domain]:
-    """The domains of the attributes of elements, also of elements within elements."""
-    for domain in structs.element.attributes.values():
-        yield domain
-        if isinstance(domain, Structs):
-            yield from _within(domain)
 
 
 def grown(
