@@ -35,7 +35,7 @@ class DataFolder:
         self.key = self.folder / "server.key"
 
     def open_log(self, schema: Schema | dict[str, Any] | None) -> Log:
-        """Open the log; create it if there is none and a schema is given."""
+        """Open the log. If the folder has no log, create one with the given schema."""
         if (self.log / DOCUMENT).exists():
             return Log.open(self.log)
         if schema is None:

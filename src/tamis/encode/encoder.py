@@ -44,7 +44,7 @@ class Encoder:
     def __init__(
         self, schema: Schema, engines: Callable[[Schema], ElementEngine] | None = None
     ) -> None:
-        """`engines` makes engines for conditions on elements; without it there are none."""
+        """`engines` makes engines for conditions on elements. Without it such conditions fail."""
         self.labels: dict[int, Labels] = {}
         self.dynamic: set[int] = set()  # attributes whose labels are those of keys
         self.elements: dict[int, ElementConditions] = {}

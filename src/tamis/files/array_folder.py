@@ -227,7 +227,7 @@ class _OpenFolder:
         return Saved(arrays, body["facts"], blobs)
 
     def header(self) -> bytes:
-        """Return the first line of the manifest; nothing if there is none."""
+        """Return the first line of the manifest; empty if the folder has no manifest."""
         with suppress(OSError), os.fdopen(self._open(MANIFEST), "rb") as file:
             return file.readline(_LINE)
         return b""

@@ -46,7 +46,7 @@ _REPEATED = 10_000  # rows without notifications that a start may match again
 class InlineMatching:
     """Finds the notifications of a log, from where the files end.
 
-    `found` is called in its thread with the pairs of each batch, also if there are none.
+    `found` is called in its thread with the pairs of each batch; a batch may have no pairs.
     """
 
     def __init__(

@@ -260,7 +260,7 @@ class CallFilter:
         slots: FoundSlots,
         leaders: FoundSlots | None = None,
     ) -> Decided | None:
-        """Decide the candidates that have calls; None if there are none."""
+        """Decide the candidates that have calls; return None if no candidate has any."""
         skipped = np.zeros(0, np.bool_)
         if leaders is not None:
             plain = self._direct.only.take(slots, mode="clip") == NO_CALLS

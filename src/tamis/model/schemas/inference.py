@@ -33,7 +33,7 @@ class _Seen:
 
     @property
     def domain(self) -> str | None:
-        """The domain that has all values; None if there was none."""
+        """The domain that has all values; None if no value was seen."""
         kinds = self.kinds - {"null"}
         if kinds == {"text"}:
             return "timestamp" if self.timed else "text"
