@@ -83,6 +83,8 @@ CAMPAIGNS = (
     Campaign("power-losses", "tests/power_loss tests/integration/spark/test_power_loss.py",
              "TAMIS_POWER_LOSSES", 5_000, 200),
     Campaign("matchers", "soak --operations", "", 20_000, 1_000),
+    Campaign("constructs", "tests/conformance/test_constructs.py",
+             "TAMIS_CONSTRUCTS", 10_000_000, 400_000),
     Campaign("job-kills", "tests/integration/spark/test_job_kills.py", "TAMIS_JOB_KILLS", 100, 6),
     Campaign("stream-kills", "tests/integration/spark/test_kills.py", "TAMIS_KILLS", 100, 4),
 )  # fmt: skip
@@ -104,7 +106,7 @@ class Total:
     def line(self, campaign: Campaign) -> str:
         rate = self.tried / self.seconds if self.seconds else 0.0
         return (
-            f"{campaign.name:14} {self.tried:>11,} of {campaign.required:>9,} tried, "
+            f"{campaign.name:14} {self.tried:>11,} of {campaign.required:>10,} tried, "
             f"{self.failed} failed, {self.seconds:,.0f} s, {rate:,.1f}/s"
         )
 

@@ -54,7 +54,7 @@ def test_totals_last_and_seeds_differ(
     again._round(trial, 60.0)
     assert again.total(trial).tried == 20
     assert again.total(trial).failed == 1  # the second seed is good
-    assert "20 of        30 tried, 1 failed" in capsys.readouterr().out
+    assert "20 of         30 tried, 1 failed" in capsys.readouterr().out
     other = script.Soak(folder, "def", [trial])
     assert other.total(trial).tried == 0
     assert other.others() == ["abc"]

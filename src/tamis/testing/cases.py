@@ -180,7 +180,7 @@ class Chooser(Protocol):
 class RandomChooser:
     """Choices from a seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | str) -> None:
         self._random = random.Random(seed)
 
     def pick(self, options: Sequence[T]) -> T:
@@ -264,7 +264,7 @@ def condition(chooser: Chooser, depth: int = _DEPTH, schema: Schema = SCHEMA) ->
         return And(parts) if shape == "and" else Or(parts)
     if schema.lists and chooser.number(0, 7) == 0:
         return some(chooser, depth, schema)
-    if chooser.number(0, 15) == 0 and any(name in schema.attributes for name in _COMPARED):
+    if chooser.number(0, 15) == 0 and any(map(schema.attributes.__contains__, _COMPARED)):
         return comparison(chooser, schema)
     return predicate(chooser, schema)
 
@@ -278,7 +278,6 @@ def some(chooser: Chooser, depth: int, schema: Schema = SCHEMA) -> Some:
     return Some("each", name.removesuffix(LIST) if schema.is_open else name, inner)
 
 
-_COMPARED = ("price", "best")
 _ALIKE = (
     ("price", "number", "small", "best", "size"),
     ("title", "tags"),
@@ -287,7 +286,9 @@ _ALIKE = (
     ("craft",),
     ("open",),
     ("any", "other", "number"),
+    ("a", "a.b", "tags", "x.y", "b", "c"),
 )
+_COMPARED = {name for alike in _ALIKE for name in alike}
 
 
 def comparison(chooser: Chooser, schema: Schema = SCHEMA) -> Comparison:
