@@ -187,6 +187,10 @@ class BrokerStoppedError(BrokerError):
     """The broker has stopped: on request, or because it could not write."""
 
 
+class SettingError(TamisError):
+    """A setting of the service that is unknown, malformed, or does not fit the others."""
+
+
 def _caret(text: str, span: Span) -> list[str]:
     """The line of an error with carets under the span, shortened to fit a terminal."""
     start, end = span

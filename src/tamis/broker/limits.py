@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tamis.broker.setting import Bytes, setting
+
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one owner, and of one event."""
+    """Limits of one owner, and of one event. Each is a setting of the service."""
 
-    subscriptions: int = 1_000_000
-    event_bytes: int = 64 << 10
-    attributes: int = 1000
-    events: int = 100_000  # in one publish
-    metadata_bytes: int = 16 << 10
+    subscriptions: int = setting(1_000_000, "Most live subscriptions of one owner.", least=0)
+    event_bytes: Bytes = setting(Bytes(64 << 10), "Largest event.", least=1)
+    attributes: int = setting(1000, "Most attributes of one event.", least=1)
+    events: int = setting(100_000, "Most events of one publish.", least=1)
+    metadata_bytes: Bytes = setting(
+        Bytes(16 << 10), "Largest metadata of a subscription, as JSON.", least=0
+    )

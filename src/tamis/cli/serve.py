@@ -1,53 +1,89 @@
-"""`tamis serve`: one process, one data folder."""
+"""`tamis serve`: one process, one data folder. Its options are the settings of the service."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
+from tamis.errors import SettingError
+from tamis.service.configuration.configuration import FILE, Setting, all_settings, configure
+
+
+class _SettingType(click.ParamType[Any]):
+    """The value of a setting, read as everywhere else."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.name = setting.kind.name
+        self._setting = setting
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._setting.read(value, f"--{self._setting.name}")
+        except SettingError as why:
+            return self.fail(str(why), param, ctx)
+
+
+def _option(setting: Setting) -> Callable[[Any], Any]:
+    name, shown = setting.name, setting.show(setting.default)
+    field, help = name.replace("-", "_"), setting.declared.help
+    if shown not in (None, "false", "[]"):
+        help += f"  [default: {shown}]"
+    if setting.kind.plain == (bool,):
+        return click.option(f"--{name}/--no-{name}", field, default=None, help=help)
+    return click.option(
+        f"--{name}",
+        field,
+        type=_SettingType(setting),
+        multiple=setting.kind.many,
+        help=help,
+        default=None,
+    )
+
+
+def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    for each in reversed(all_settings()):
+        if each.name != "folder":  # the argument
+            command = _option(each)(command)
+    return command
+
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
 @click.option(
-    "--schema",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="The schema of a new log (YAML or JSON).",
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help=f"A file of settings (TOML); also by the variable {FILE}.",
 )
-@click.option(
-    "--keys/--anonymous",
-    default=None,
-    help="Whether callers need a key. The default: only if others than this machine can call.",
-)
-@click.option(
-    "--allow-sink",
-    "allowed",
-    multiple=True,
-    metavar="HOST",
-    help="Also send webhooks to this address, network or host; may be repeated.",
-)
-@click.option("--rebuild", is_flag=True, help="Build the state database anew from the log.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535))
-def serve(
-    folder: Path,
-    schema: Path | None,
-    keys: bool | None,
-    allowed: tuple[str, ...],
-    rebuild: bool,
-    host: str,
-    port: int,
-) -> None:
-    """Serve the data in FOLDER over HTTP, until Ctrl-C.
+@click.option("--show-config", is_flag=True, help="Print the settings and their sources, and end.")
+@_with_settings
+def serve(folder: Path | None, config: Path | None, show_config: bool, **given: Any) -> None:
+    """Serve the data in FOLDER, until Ctrl-C.
 
     A new folder needs a schema. After a crash, the start recovers and says what it recovered.
-    `tamis keys create` makes the first key.
+    `tamis keys create` makes the first key. Each option is also a variable of the environment
+    (`--body-bytes` is TAMIS_BODY_BYTES) and a key of the file.
     """
+    options = {
+        name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())
+    }
+    if folder is not None:
+        options["folder"] = folder
+    found = configure(options, os.environ, config)
+    for warning in found.warnings:
+        click.echo(f"tamis: {warning}", err=True)
+    found.settings.check()
+    if show_config:
+        for line in found.lines():
+            click.echo(line)
+        return
+    if found.sources["folder"] == "default":
+        raise SettingError("folder: say which folder to serve: tamis serve FOLDER")
     from tamis.service.serve import serve as run
-    from tamis.service.settings import Settings, is_loopback
 
-    anonymous = is_loopback(host) if keys is None else not keys
-    settings = Settings(
-        folder, host, port, schema, anonymous=anonymous, rebuild=rebuild, allow_sinks=allowed
-    )
-    run(settings, lambda text: click.echo(text, err=True))
+    run(found.settings, lambda text: click.echo(text, err=True))

@@ -48,7 +48,7 @@ async def notifications(request: Request) -> Response:
     if most < 1:
         raise HttpError(400, "'most' is at least 1")
     until = time.monotonic() + min(
-        float(_number(request, "wait", default=0)), server.settings.longest_wait
+        float(_number(request, "wait", default=0)), server.settings.longest_wait.total_seconds()
     )
     while True:
         wake = server.waiting.next_wake()

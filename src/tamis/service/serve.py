@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import uvicorn
 
@@ -14,6 +15,7 @@ from tamis.broker.delivery.sink_address import SinkRules
 from tamis.errors import BrokerError
 from tamis.model.schema import Schema
 from tamis.service.app import make_app
+from tamis.service.listen_address import shown_address
 from tamis.service.settings import Settings
 from tamis.service.waiting import Waiting
 
@@ -37,14 +39,14 @@ class _Server(uvicorn.Server):
             for each, handler in before.items():
                 signal.signal(each, handler)
 
-    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
-        await super().startup(sockets)  # type: ignore[arg-type]
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
         if self.started:
             self._ready()
 
-    async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._waiting.close()
-        await super().shutdown(sockets)  # type: ignore[arg-type]
+        await super().shutdown(sockets)
 
 
 def serve(settings: Settings, tell: Callable[[str], None]) -> None:
@@ -60,15 +62,18 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
             each.should_exit = True
 
     schema = None if settings.schema is None else Schema.load(settings.schema)
-    with Broker(
-        settings.folder,
-        schema,
-        limits=settings.limits,
-        found=waiting.found,
-        failed=fail,
-        rebuild=settings.rebuild,
-        sinks=SinkRules.of(settings.allow_sinks),
-    ) as broker:
+    with (
+        ExitStack() as bound,
+        Broker(
+            settings.folder,
+            schema,
+            limits=settings.limits,
+            found=waiting.found,
+            failed=fail,
+            rebuild=settings.rebuild,
+            sinks=SinkRules.of(settings.allow_sink),
+        ) as broker,
+    ):
         done = broker.recovered
         tell(
             f"{settings.folder}: {done.end:,} rows in the log, {broker.state.count():,} live "
@@ -79,8 +84,6 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
             tell(f"nobody can call yet; make a key: {create}")
         config = uvicorn.Config(
             make_app(broker, settings, waiting),
-            host=settings.host,
-            port=settings.port,
             loop="uvloop",
             http="httptools",
             ws="none",
@@ -88,16 +91,12 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
             access_log=False,
             timeout_graceful_shutdown=10,
         )
-        server = _Server(config, waiting, lambda: tell(f"serving on {_address(server)}"))
+        sockets = [bound.enter_context(each.bind()) for each in settings.addresses]
+        places = " and ".join(map(shown_address, sockets))
+        server = _Server(config, waiting, lambda: tell(f"serving on {places}"))
         servers.append(server)
         if not failed.is_set():
-            server.run()
+            server.run(sockets)
         if broker.failure is not None:
             raise BrokerError(f"the broker has stopped: {broker.failure}")
     tell("stopped")
-
-
-def _address(server: uvicorn.Server) -> str:
-    """Where the server listens; port 0 asked for any free one."""
-    host, port = server.servers[0].sockets[0].getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,33 +1,52 @@
-"""The settings of a server."""
+"""The settings of a server. A new one is one line here, or in a group such as `Limits`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from ipaddress import ip_address
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from tamis.broker.limits import Limits
+from tamis.broker.setting import Bytes, group, setting
+from tamis.errors import SettingError
+from tamis.service.listen_address import ListenAddress
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a server is run."""
+    """How a server is run. `configuration` reads it from options, variables and a file."""
 
-    folder: Path
-    host: str = "127.0.0.1"
-    port: int = 8080
-    schema: Path | None = None
-    anonymous: bool = True  # whether callers without a key may publish and subscribe
-    rebuild: bool = False  # whether to build the state database anew
-    allow_sinks: tuple[str, ...] = ()  # addresses, networks and hosts beyond public ones
-    body_bytes: int = 16 << 20
-    longest_wait: float = 60.0  # seconds that a reader may wait for notifications
-    limits: Limits = field(default_factory=Limits)
+    folder: Path = setting(Path("data"), "The data folder.")
+    listen: tuple[str, ...] = setting(
+        ("127.0.0.1:8080",), "Where to listen: HOST:PORT or unix:PATH; may be repeated."
+    )
+    schema: Path | None = setting(None, "The schema of a new log (YAML or JSON).")
+    keys: bool | None = setting(
+        None, "Whether callers need a key; by default only if other machines can call."
+    )
+    allow_sink: tuple[str, ...] = setting(
+        (), "Also send webhooks to this address, network or host; may be repeated."
+    )
+    rebuild: bool = setting(False, "Build the state database anew from the log.")
+    body_bytes: Bytes = setting(Bytes(16 << 20), "Largest body of a request.", least=1)
+    longest_wait: timedelta = setting(
+        timedelta(minutes=1), "How long a reader may wait for notifications."
+    )
+    limits: Limits = group(Limits, "limit")
 
+    def check(self) -> None:
+        """Raise `SettingError` for values that do not fit each other."""
+        if not self.addresses:
+            raise SettingError("listen: say at least one address")
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can call a server that listens on a host."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    @property
+    def addresses(self) -> list[ListenAddress]:
+        """Where to listen. Raises `SettingError` for what is not an address."""
+        return [ListenAddress.of(text) for text in self.listen]
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether callers without a key may publish and subscribe."""
+        if self.keys is None:
+            return all(each.is_local for each in self.addresses)
+        return not self.keys

@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 _SERVING = re.compile(r"serving on (http://\S+)")
+ANYWHERE = ("--listen", "127.0.0.1:0")
 SCHEMA = "attributes:\n  price: decimal\n  title: text\n"
 
 
@@ -25,7 +26,7 @@ def serving(folder: Path, *options: str) -> Iterator[tuple[httpx2.Client, subpro
     """A server on a free port, and a client of it. It is stopped as a shell would stop it."""
     schema = folder.parent / "schema.yaml"
     schema.write_text(SCHEMA)
-    command = [sys.executable, "-m", "tamis.cli.main", "serve", str(folder), "--port", "0"]
+    command = [sys.executable, "-m", "tamis.cli.main", "serve", str(folder), *ANYWHERE]
     process = subprocess.Popen(
         [*command, "--schema", str(schema), *options], stderr=subprocess.PIPE, text=True
     )
@@ -316,7 +317,7 @@ def test_the_process_ends_after_a_failed_sync(tmp_path: Path) -> None:
         "from tamis.cli.main import main\n"
         "main()\n"
     )
-    command = [sys.executable, "-c", script, "serve", str(tmp_path / "data"), "--port", "0"]
+    command = [sys.executable, "-c", script, "serve", str(tmp_path / "data"), *ANYWHERE]
     process = subprocess.Popen(
         [*command, "--schema", str(schema)], stderr=subprocess.PIPE, text=True
     )
