@@ -6,6 +6,7 @@
 - A Python file has at most 420 lines.
 - A folder of src/tamis has at most 20 Python files.
 - The table of packages in docs/architecture.md lists the packages of src/tamis, two levels deep.
+- The layers in docs/architecture.md are those of the import rules in pyproject.toml.
 
 Prints each violation, and exits with 1 if there is any.
 """
@@ -13,6 +14,7 @@ Prints each violation, and exits with 1 if there is any.
 import ast
 import re
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES = 420
 MOST_FILES = 20
 _TABLE_ROW = re.compile(r"^\| `(tamis/[\w/]+)` \|", re.MULTILINE)
+_LAYERS = re.compile(r"^```\n((?:[a-z]+(?: +[a-z]+)*\n)+)```$", re.MULTILINE)
 
 
 def repeated_classes(root: Path) -> Iterator[str]:
@@ -75,9 +78,24 @@ def wrong_table(root: Path) -> Iterator[str]:
         yield f"docs/architecture.md: the table of packages has `{name}` twice"
 
 
+def wrong_layers(root: Path) -> Iterator[str]:
+    """A difference between the layers in docs/architecture.md and the import rules."""
+    contracts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    (rules,) = [
+        each["layers"]
+        for each in contracts["tool"]["importlinter"]["contracts"]
+        if each["type"] == "layers"
+    ]
+    wanted = [set(re.findall("[a-z]+", layer)) for layer in rules]
+    page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    shown = [[set(line.split()) for line in block.splitlines()] for block in _LAYERS.findall(page)]
+    if wanted not in shown:
+        yield "docs/architecture.md: the layers are not those of the contract in pyproject.toml"
+
+
 def violations(root: Path) -> list[str]:
     """All violations."""
-    checks = (repeated_classes, long_files, full_folders, wrong_table)
+    checks = (repeated_classes, long_files, full_folders, wrong_table, wrong_layers)
     return [found for check in checks for found in check(root)]
 
 

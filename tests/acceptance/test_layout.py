@@ -10,6 +10,12 @@ import pytest
 from tests.acceptance.pages import load_script
 
 TABLE = "| package | holds |\n| --- | --- |\n| `tamis/model` | schemas |\n"
+LAYERS = "\n```\nbroker     spark\nmodel\n```\n"
+CONTRACT = """\
+[[tool.importlinter.contracts]]
+type = "layers"
+layers = ["(broker) | spark", "model"]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +29,8 @@ def root(tmp_path: Path) -> Path:
     _write(tmp_path, "src/tamis/__init__.py", "")
     _write(tmp_path, "src/tamis/model/__init__.py", "class Schema: ...\n")
     _write(tmp_path, "src/tamis/model/event.py", "class Event: ...\n")
-    _write(tmp_path, "docs/architecture.md", TABLE)
+    _write(tmp_path, "docs/architecture.md", TABLE + LAYERS)
+    _write(tmp_path, "pyproject.toml", CONTRACT)
     return tmp_path
 
 
@@ -68,8 +75,17 @@ def test_folders_are_small(script: ModuleType, root: Path) -> None:
 def test_the_table_of_packages_is_complete(script: ModuleType, root: Path) -> None:
     _write(root, "src/tamis/match/default/__init__.py", "")
     _write(root, "src/tamis/match/__init__.py", "")
-    _write(root, "docs/architecture.md", f"{TABLE}| `tamis/broker` | nothing yet |\n")
+    _write(root, "docs/architecture.md", f"{TABLE}| `tamis/broker` | nothing yet |\n{LAYERS}")
     lacks_match, lacks_default, has_broker = script.violations(root)
     assert lacks_match.endswith("lacks `tamis/match`")
     assert lacks_default.endswith("lacks `tamis/match/default`")
     assert "has `tamis/broker`, which does not exist" in has_broker
+
+
+@pytest.mark.parametrize(
+    "layers", ["", "\n```\nbroker\nmodel\n```\n", "\n```\nmodel\nbroker\n```\n"]
+)
+def test_the_layers_are_those_of_the_contract(script: ModuleType, root: Path, layers: str) -> None:
+    _write(root, "docs/architecture.md", TABLE + layers)
+    (found,) = script.violations(root)
+    assert "the layers are not those" in found
