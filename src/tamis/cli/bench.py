@@ -25,7 +25,8 @@ from tamis.errors import TamisError
 from tamis.lab import plots
 from tamis.lab.bench import measurements, peers
 from tamis.lab.bench.measurements import Measurement
-from tamis.lab.bench.setting import FASTEST, BenchSetting
+from tamis.lab.bench.service import rows as service
+from tamis.lab.bench.setting import FASTEST, BenchSetting, chosen_rows
 from tamis.lab.bench.spark import jobs as spark_jobs
 from tamis.lab.bench.spark.data import SPARK
 from tamis.lab.results.files import machine, prepare, write
@@ -48,7 +49,7 @@ _ON_REQUEST = ", ".join(each.name for each in measurements.MEASUREMENTS.values()
     subscriptions, `churn` while half of a million subscriptions are replaced one by one. `schedule`
     counts the evaluations of the schedulers where up to 80,000 subscriptions share predicates,
     `operators` lets them call real operators on pictures, `spark` compares jobs on Spark with the
-    engine alone and with SQL.
+    engine alone and with SQL. `service` puts a server on one core under load from another.
 
     The results go to a JSON file with parameters, versions and facts about the machine, and to
     a picture in the same folder; `tamis plot` draws it again.
@@ -61,7 +62,7 @@ _ON_REQUEST = ", ".join(each.name for each in measurements.MEASUREMENTS.values()
     "--rows",
     multiple=True,
     help=f"Only these rows, separated by commas. Rows of peers: {', '.join(peers.ROWS)}. Rows of "
-    f"spark: {', '.join(spark_jobs.ROWS)}.",
+    f"spark: {', '.join(spark_jobs.ROWS)}. Rows of service: {', '.join(service.ROWS)}.",
 )
 @option("--subscriptions", f"Most subscriptions in peers, {_ON_REQUEST}.", WholeNumber(100))
 @seed_option()
@@ -83,10 +84,19 @@ def bench(
         raise TamisError("--option belongs to one matcher; name it with --matcher")
     parsed = parse_options(matchers[0], options) if options else {}
     chosen = tuple(name for given in rows for name in split_names(given))
-    (spark_jobs if names == (SPARK,) else peers).rows(chosen)
+    for name, known in ((SPARK, spark_jobs.ROWS), (service.SERVICE, service.ROWS)):
+        if names == (name,):
+            chosen_rows(chosen, known, name)
+            break
+    else:
+        peers.rows(chosen)
     setting = BenchSetting(seed=seed, matchers=matchers, options=parsed, rows=chosen)
     if subscriptions is not None:
-        setting = replace(setting, most_subscriptions=subscriptions)
+        setting = replace(
+            setting,
+            most_subscriptions=subscriptions,
+            service_subscriptions=min(subscriptions, setting.service_subscriptions),
+        )
     setting = setting.quick() if quick else setting
     selected = measurements.chosen(names)
     prepare(out)  # the last check: measuring takes minutes

@@ -21,6 +21,7 @@ from tamis.lab.bench import (
     schedulers,
     startup,
 )
+from tamis.lab.bench.service import rows as service
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.bench.spark import jobs
 from tamis.lab.results.records import Result
@@ -63,6 +64,7 @@ MEASUREMENTS: dict[str, Measurement] = {
             "operators", "real operators on pictures", operators.measure, operators.steps, True
         ),
         Measurement("spark", "jobs on Spark", jobs.measure, jobs.steps, True),
+        Measurement("service", "a server under load", service.measure, service.steps, True),
     )
 }
 

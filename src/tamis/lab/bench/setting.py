@@ -34,7 +34,7 @@ class BenchSetting:
     seed: int = 1
     matchers: tuple[str, ...] = ()  # empty: all registered ones, or the fastest
     options: Mapping[str, Any] = field(default_factory=dict)  # of the only matcher
-    rows: tuple[str, ...] = ()  # of peers or of spark; empty: all
+    rows: tuple[str, ...] = ()  # of peers, spark or service; empty: all
     seconds: float = _size(1.0, 0.02)  # for a measurement that can be shortened
     repeats: int = _size(5, 2)
     rounds: int = _size(7, 2)  # of turns of a matcher and the yardstick
@@ -60,6 +60,11 @@ class BenchSetting:
     sql_join_events: int = _size(2_000, 20)
     answers_subscriptions: int = _size(100_000, 200)
     answers_pairs: int = _size(5_000_000, 2_000)
+    service_subscriptions: int = _size(1_000_000, 500)
+    service_events: int = _size(20_000, 2_000)  # different ones, published over and over
+    service_seconds: float = _size(10.0, 0.5)
+    service_long_seconds: float = _size(600.0, 1.0)
+    service_streams: int = _size(1_000, 5)
 
     @property
     def fastest(self) -> tuple[str, ...]:

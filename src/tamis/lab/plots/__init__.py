@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tamis.errors import TamisError
-from tamis.lab.plots import churn, matchers, peers, scale, schedulers
+from tamis.lab.plots import churn, matchers, memory, peers, scale, schedulers
 from tamis.lab.plots.style import Strip, new_figure
 from tamis.lab.results import files
 from tamis.lab.results.records import Result
@@ -21,6 +21,7 @@ _STRIPS: tuple[Callable[[Sequence[Result]], Strip | None], ...] = (
     scale.strip,
     churn.strip,
     schedulers.strip,
+    memory.strip,
 )
 
 

@@ -290,6 +290,17 @@ class OperatorResult:
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class MemoryCourse:
+    """The memory of a process over time."""
+
+    measurement: str
+    what: str
+    at: list[float]  # seconds
+    bytes: list[int]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
 Result = (
     Figure
     | MatcherResult
@@ -300,6 +311,7 @@ Result = (
     | ChurnResult
     | SchedulerResult
     | OperatorResult
+    | MemoryCourse
 )
 
 # The names of the kinds in result files.
@@ -313,4 +325,5 @@ KINDS: dict[str, type[Result]] = {
     "churn": ChurnResult,
     "schedule": SchedulerResult,
     "operatorrun": OperatorResult,
+    "memory": MemoryCourse,
 }
