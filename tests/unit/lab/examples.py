@@ -13,6 +13,7 @@ from tamis.lab.results.records import (
     Figure,
     Goal,
     MatcherResult,
+    MemoryCourse,
     OperatorResult,
     Overhead,
     PeerResult,
@@ -79,6 +80,7 @@ OPERATOR = OperatorResult(
     "operators", "drones", "adaptive", 10, 5, 3, 7, 0.5, {"locIn": 9}, {"locIn": 3},
     {"locIn": 0.4}, 0, 0, "naive", "first", {"n": 10},
 )  # fmt: skip
+MEMORY = MemoryCourse("service", "memory of the server", [0.0, 1.0], [10**9, 2 * 10**9], {"n": 10})
 
 
 EVERY: list[Result] = [
@@ -91,6 +93,7 @@ EVERY: list[Result] = [
     CHURN,
     SCHEDULER,
     OPERATOR,
+    MEMORY,
 ]
 
 

@@ -16,6 +16,7 @@ from tests.unit.lab.examples import (
     CHURN,
     FIGURE,
     MATCHER,
+    MEMORY,
     MOMENT,
     OPERATOR,
     PEER,
@@ -83,8 +84,10 @@ def test_figures_and_settings_that_nothing_varies_in_have_no_picture(tmp_path: P
 
 @pytest.mark.slow
 def test_one_picture_of_all_kinds(tmp_path: Path) -> None:
-    drawn = _drawn(tmp_path, MATCHER, PEER, SCALE, replace(SCALE, subscriptions=5_000_000), CHURN)
-    for says in ("in batches", "times faster", "linear", "longest", "5 M"):
+    drawn = _drawn(
+        tmp_path, MATCHER, PEER, SCALE, replace(SCALE, subscriptions=5_000_000), CHURN, MEMORY
+    )
+    for says in ("in batches", "times faster", "linear", "longest", "5 M", "memory of the server"):
         assert f"<!-- {says}" in drawn
 
 

@@ -50,6 +50,7 @@ def test_kinds_in_result_files_keep_their_names() -> None:
         "churn",
         "schedule",
         "operatorrun",
+        "memory",
     ]
 
 
