@@ -44,12 +44,12 @@ def measure(setting: BenchSetting) -> Loaded:
         place = Path(made)
         yield f"{setting.service_subscriptions:,} subscriptions: load and compile"
         filled = fill(place / "data", setting.service_subscriptions, setting.seed)
-        world = _World(setting, place, filled)
+        world = _LoadedService(setting, place, filled)
         for name in rows(setting.rows):
             yield from _ROWS[name](world)
 
 
-class _World:
+class _LoadedService:
     """The data folder and the events that rows share."""
 
     def __init__(self, setting: BenchSetting, place: Path, made: Workload) -> None:
@@ -85,11 +85,11 @@ class _World:
         return Figure(SERVICE, what, value, unit, value, value, 1, goal, {**self.facts, **facts})
 
 
-def _rate(world: _World, what: str, done: dict[str, Any], goal: Goal | None) -> Figure:
+def _rate(world: _LoadedService, what: str, done: dict[str, Any], goal: Goal | None) -> Figure:
     return world.figure(what, done["events"] / done["seconds"], "/s", goal, **done)
 
 
-def _restart(world: _World) -> Loaded:
+def _restart(world: _LoadedService) -> Loaded:
     """Start on the full folder, kill, start again."""
     yield "restart: first start"
     with serving(world.data) as server:
@@ -103,7 +103,7 @@ def _restart(world: _World) -> Loaded:
         yield world.figure("  memory", memory, "GB", world.goal(2.5, at_most=True))
 
 
-def _single(world: _World) -> Loaded:
+def _single(world: _LoadedService) -> Loaded:
     """One event a request, with all subscriptions and with one that never matches."""
     yield "single publishes: matched"
     with serving(world.data) as server:
@@ -121,7 +121,7 @@ def _single(world: _World) -> Loaded:
         yield _rate(world, "  without matches", done, goal)
 
 
-def _lines(world: _World) -> Loaded:
+def _lines(world: _LoadedService) -> Loaded:
     """Many events a request, for long: the rate and the memory."""
     seconds = world.setting.service_long_seconds
     yield f"lines for {seconds:g} s"
@@ -162,7 +162,7 @@ class _Course:
                 return
 
 
-def _latency(world: _World) -> Loaded:
+def _latency(world: _LoadedService) -> Loaded:
     """One stream with all subscriptions live, at two rates."""
     with serving(world.data) as server:
         lease = server.call("POST", "/v1/subscriptions", {"condition": _ALL})
@@ -177,7 +177,7 @@ def _latency(world: _World) -> Loaded:
             yield world.figure(tail, done["p99"], "ms", world.goal(25, at_most=True), **done)
 
 
-def _streams(world: _World) -> Loaded:
+def _streams(world: _LoadedService) -> Loaded:
     """Many streams, each of its own subscription, and every event for all of them."""
     many, rate = world.setting.service_streams, 20
     yield f"{many:,} streams"
@@ -193,7 +193,7 @@ def _streams(world: _World) -> Loaded:
         yield world.figure(tail, done.get("p99", 1e9), "ms", world.goal(100, at_most=True), **done)
 
 
-_ROWS: dict[str, Callable[[_World], Loaded]] = {
+_ROWS: dict[str, Callable[[_LoadedService], Loaded]] = {
     "restart": _restart,
     "single": _single,
     "lines": _lines,
