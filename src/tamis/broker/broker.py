@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 from tamis.broker.access.api_keys import ApiKeys
 from tamis.broker.access.caller import ANONYMOUS, PUBLISHER, SUBSCRIBER, AccessError, Caller
-from tamis.broker.access.tickets import NONCE, TicketOffice
+from tamis.broker.access.tickets import NONCE
 from tamis.broker.consumers import Consumers
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.delivery.sink_address import SinkRules
@@ -36,7 +36,8 @@ from tamis.broker.sequence.clock import LogClock, wall_clock
 from tamis.broker.sequence.dedup import DedupKeys
 from tamis.broker.sequence.requests import Alter, Expire, Extend, Publish, Receipt, Row, Subscribe
 from tamis.broker.sequence.sequencer import Committed, Sequencer
-from tamis.broker.state import KnownRequest, KnownSubscription, State, StoredSubscription
+from tamis.broker.state import KnownRequest, KnownSubscription, StoredSubscription
+from tamis.broker.storage import FolderStorage, Storage
 from tamis.engine import Engine
 from tamis.errors import BrokerError, NotFoundError
 from tamis.language.dialects import NATIVE
@@ -87,36 +88,31 @@ class Broker:
         self.folder = DataFolder(Path(folder))
         self.limits = limits or Limits()
         with ExitStack() as opened:
-            opened.enter_context(self.folder.served())
-            document = schema if isinstance(schema, Schema) or schema is None else dict(schema)
-            self.log = self.folder.open_log(document)
-            if self.log.identity is None:
-                raise BrokerError(f"{self.log.folder}: has an old format; run `tamis log upgrade`")
-            opened.enter_context(self.log.served())
-            self.state = State(self.folder.state, self.log.ids, self.log.identity)
-            opened.callback(self.state.close)
+            storage: Storage = FolderStorage(self.folder, schema)
+            opened.callback(storage.close)
+            self.log, self.state, records = storage.log, storage.state, storage.records
             if rebuild:
                 self.state.clear()
-            self.keys = ApiKeys(self.state)
-            self.consumers = Consumers(self.state)
+            self.keys = ApiKeys(records)
+            self.consumers = Consumers(records)
             dedup = DedupKeys()
             self.recovered: Recovered = recover(self.log, self.state, dedup)
-            new = not self.state.has_tickets()
-            self._tickets = TicketOffice.open(self.folder.key, self.log.identity, new=new)
+            self._tickets = storage.tickets()
             self._clock = LogClock(clock or wall_clock, self.recovered.moment)
             self.webhooks = Webhooks(
-                self.log, self.state, self._tickets, self._clock.now, sinks or SinkRules()
+                self.log, self.state, records, self._tickets, self._clock.now, sinks or SinkRules()
             )
             self._checker = ConditionChecker(self.log.schema_at())
             self._matching: InlineMatching | None = None
             if matching:
-                places = (self.folder.index, self.folder.notifications)
 
                 def tell(pairs: NotificationPairs) -> None:
                     found(pairs)
                     self.webhooks.wake(pairs)
 
-                self._matching = InlineMatching(self.log, *places, tell)
+                self._matching = InlineMatching(
+                    self.log, self.folder.index, storage.notifications(), tell
+                )
                 opened.callback(self._matching.stop)
                 self.webhooks.start(self._matching)
                 opened.callback(self.webhooks.stop)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.broker.state import State
+from tamis.broker.records import Records
 from tamis.errors import BrokerError, NotFoundError
 
 _LONGEST = 200  # characters of a name
@@ -11,12 +11,12 @@ _LONGEST = 200  # characters of a name
 class Consumers:
     """The cursors of the consumers of each owner."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, records: Records) -> None:
+        self._records = records
 
     def cursor(self, owner: str | None, name: str) -> int:
         """How far a consumer has read."""
-        rows = self._state.select(
+        rows = self._records.select(
             "SELECT cursor FROM consumers WHERE owner = ? AND name = ?", (owner or "", name)
         )
         if not rows:
@@ -29,6 +29,8 @@ class Consumers:
             raise BrokerError(f"the name of a consumer has 1 to {_LONGEST} characters")
         if not -1 <= cursor < 2**63:
             raise BrokerError(f"a cursor is a sequence number or -1, not {cursor}")
-        self._state.execute_synced(
-            "INSERT OR REPLACE INTO consumers VALUES (?, ?, ?)", (owner or "", name, cursor)
+        self._records.execute_synced(
+            "INSERT INTO consumers VALUES (?, ?, ?) "
+            "ON CONFLICT (owner, name) DO UPDATE SET cursor = excluded.cursor",
+            (owner or "", name, cursor),
         )

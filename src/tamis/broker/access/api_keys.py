@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tamis.broker.access.caller import ROLES, Caller
-from tamis.broker.state import State
+from tamis.broker.records import Records
 from tamis.errors import BrokerError, NotFoundError, suggestion
 
 _PREFIX = "tamis"
@@ -32,8 +32,8 @@ class ApiKey(NamedTuple):
 class ApiKeys:
     """The API keys of a broker."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, records: Records) -> None:
+        self._records = records
 
     def create(self, name: str, roles: Iterable[str]) -> str:
         """Create a key for a name and return it. It cannot be shown again."""
@@ -46,7 +46,7 @@ class ApiKeys:
         if not name or len(name) > _LONGEST or not name.isprintable():
             raise BrokerError(f"a name has 1 to {_LONGEST} printable characters, not {name!r}")
         id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-        self._state.execute_synced(
+        self._records.execute_synced(
             "INSERT INTO keys VALUES (?, ?, ?, ?, ?)",
             (id, name, " ".join(chosen), _digest(secret), time.time_ns() // 1000),
         )
@@ -56,7 +56,7 @@ class ApiKeys:
         """Who has a key; None if it is not a key of this broker."""
         prefix, _, rest = key.partition("_")
         id, _, secret = rest.partition("_")
-        rows = self._state.select("SELECT name, roles, digest FROM keys WHERE id = ?", (id,))
+        rows = self._records.select("SELECT name, roles, digest FROM keys WHERE id = ?", (id,))
         given = _digest(secret)
         for name, roles, digest in rows:
             if prefix == _PREFIX and hmac.compare_digest(given, digest):
@@ -65,12 +65,12 @@ class ApiKeys:
 
     def list(self) -> list[ApiKey]:
         """All keys, the oldest first."""
-        rows = self._state.select("SELECT id, name, roles, moment FROM keys ORDER BY moment, id")
+        rows = self._records.select("SELECT id, name, roles, moment FROM keys ORDER BY moment, id")
         return [ApiKey(id, name, tuple(roles.split()), moment) for id, name, roles, moment in rows]
 
     def revoke(self, id: str) -> None:
         """End a key at once."""
-        if not self._state.execute_synced("DELETE FROM keys WHERE id = ?", (id,)):
+        if not self._records.execute_synced("DELETE FROM keys WHERE id = ?", (id,)):
             raise NotFoundError(f"there is no key {id!r}")
 
 

@@ -14,6 +14,7 @@ from tamis.broker.delivery.sinks import Sink
 from tamis.broker.matching.inline_matching import InlineMatching
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import NotificationReader, Page
+from tamis.broker.records import Records
 from tamis.broker.state import KnownSubscription, State, StoredSubscription
 from tamis.store.log import Log
 from tamis.store.subscription_snapshot import Id
@@ -28,12 +29,13 @@ class Webhooks:
         self,
         log: Log,
         state: State,
+        records: Records,
         tickets: TicketOffice,
         clock: Callable[[], int],
         rules: SinkRules,
     ) -> None:
         self._log, self._state, self._tickets, self._clock = log, state, tickets, clock
-        self.rules, self.outbox = rules, Outbox(state)
+        self.rules, self.outbox, self._records = rules, Outbox(records), records
         self._deliverer: Deliverer | None = None
         self._reader: NotificationReader | None = None
 
@@ -78,7 +80,7 @@ class Webhooks:
     def secrets(self, live: StoredSubscription | KnownSubscription) -> list[str]:
         """The secrets that sign the webhooks of a subscription now, the newest first."""
         query = "SELECT rotation, moment FROM sink_rotations WHERE subscription = ?"
-        rows = self._state.select(query, (live.id,))
+        rows = self._records.select(query, (live.id,))
         rotation, moment = rows[0] if rows else (0, 0)
         both = rotation > 0 and self._clock() - moment < OVERLAP
         current = [rotation, rotation - 1] if both else [rotation]
@@ -92,9 +94,9 @@ class Webhooks:
 
     def rotate(self, live: StoredSubscription) -> str:
         """A new secret; for a day, messages carry signatures by both."""
-        self._state.execute_synced(
-            "INSERT INTO sink_rotations VALUES (?1, 1, ?2) ON CONFLICT (subscription) "
-            "DO UPDATE SET rotation = rotation + 1, moment = ?2",
+        self._records.execute_synced(
+            "INSERT INTO sink_rotations VALUES (?, 1, ?) ON CONFLICT (subscription) DO UPDATE "
+            "SET rotation = sink_rotations.rotation + 1, moment = excluded.moment",
             (live.id, self._clock()),
         )
         return self.secrets(live)[0]
