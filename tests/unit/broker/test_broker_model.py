@@ -212,7 +212,8 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule(after=st.one_of(st.just(-1), st.integers(0, 50)))
     def notifications_are_the_model(self, after: int) -> None:
         matching = self.broker.matching
-        assert matching.wait(self.broker.log.end - 1, 60) == self.broker.log.end
+        reached = matching.wait(self.broker.log.end - 1, 60)
+        assert (reached, matching.failure) == (self.broker.log.end, None)
         found = [
             pair
             for pairs in matching.notifications(after)
