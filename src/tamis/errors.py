@@ -155,6 +155,10 @@ class StoreError(TamisError):
     """Files of a store (log, version, events, parts) that cannot be used, or a malformed change."""
 
 
+class UnavailableError(StoreError):
+    """A database that cannot be reached now. The request may be tried again."""
+
+
 class BrokerError(TamisError):
     """A request that the broker refuses, or a broker that cannot go on."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
@@ -34,12 +34,21 @@ from tamis.broker.recovery import Recovered, recover
 from tamis.broker.sequence.answers import converted
 from tamis.broker.sequence.clock import LogClock, wall_clock
 from tamis.broker.sequence.dedup import DedupKeys
-from tamis.broker.sequence.requests import Alter, Expire, Extend, Publish, Receipt, Row, Subscribe
+from tamis.broker.sequence.requests import (
+    Alter,
+    Expire,
+    Extend,
+    Follow,
+    Publish,
+    Receipt,
+    Row,
+    Subscribe,
+)
 from tamis.broker.sequence.sequencer import Committed, Sequencer
 from tamis.broker.state import KnownRequest, KnownSubscription, StoredSubscription
-from tamis.broker.storage import FolderStorage, Storage
+from tamis.broker.storage import open_storage
 from tamis.engine import Engine
-from tamis.errors import BrokerError, NotFoundError
+from tamis.errors import BrokerError, BrokerStoppedError, NotFoundError, QuotaError
 from tamis.language.dialects import NATIVE
 from tamis.model.explain import Explanation
 from tamis.model.schema import Schema
@@ -84,11 +93,12 @@ class Broker:
         failed: Callable[[], None] = lambda: None,
         sinks: SinkRules | None = None,
         rebuild: bool = False,
+        database: str | None = None,
     ) -> None:
         self.folder = DataFolder(Path(folder))
         self.limits = limits or Limits()
         with ExitStack() as opened:
-            storage: Storage = FolderStorage(self.folder, schema)
+            storage = open_storage(self.folder, schema, database, rebuild)
             opened.callback(storage.close)
             self.log, self.state, records = storage.log, storage.state, storage.records
             if rebuild:
@@ -105,14 +115,13 @@ class Broker:
             self._checker = ConditionChecker(self.log.schema_at())
             self._matching: InlineMatching | None = None
             if matching:
+                places = (self.folder.index, self.folder.notifications)
 
                 def tell(pairs: NotificationPairs) -> None:
                     found(pairs)
                     self.webhooks.wake(pairs)
 
-                self._matching = InlineMatching(
-                    self.log, self.folder.index, storage.notifications(), tell
-                )
+                self._matching = InlineMatching(self.log, *places, tell)
                 opened.callback(self._matching.stop)
                 self.webhooks.start(self._matching)
                 opened.callback(self.webhooks.stop)
@@ -120,10 +129,15 @@ class Broker:
                 keeper = VersionKeeper(self.log, self.folder.index, lambda: files.matched)
                 opened.callback(keeper.stop)
             self._sequencer = Sequencer(
-                self.log, self.state, dedup, self._clock.now, self._feed, failed
+                self.log, self.state, dedup, self._clock, self._feed, failed, storage.turns
             )
             opened.callback(self._sequencer.stop)
+            storage.watch(self._follow)
             self._opened = opened.pop_all()
+
+    def _follow(self) -> None:
+        with suppress(BrokerStoppedError, QuotaError):  # a full queue follows anyway
+            self._sequencer.submit(Follow())
 
     def close(self) -> None:
         """Finish what was asked, and release the folder."""

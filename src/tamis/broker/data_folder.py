@@ -10,6 +10,7 @@ serving         held by the process that serves this folder
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,13 @@ class DataFolder:
         if schema is None:
             raise BrokerError(f"{self.folder}: there is no log yet; a new one needs a schema")
         return Log.create(self.log, schema, ids="int64")
+
+    def forget_derived(self) -> None:
+        """Delete what a folder holds besides `server.key`, if its log is a copy of another one."""
+        for each in (self.log, self.index, self.notifications):
+            shutil.rmtree(each, ignore_errors=True)
+        for each in self.folder.glob(f"{self.state.name}*"):
+            each.unlink()
 
     @contextmanager
     def served(self) -> Iterator[None]:

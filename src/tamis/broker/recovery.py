@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
-from tamis.broker.sequence.dedup import MOST, WINDOW, DedupKeys, dedup_key
+from tamis.broker.sequence.appended_rows import apply_arguments, event_keys, last_moment
+from tamis.broker.sequence.dedup import MOST, WINDOW, DedupKeys
 from tamis.broker.state import State
 from tamis.errors import BrokerError
 from tamis.store.log import Log
@@ -44,30 +42,12 @@ def recover(log: Log, state: State, dedup: DedupKeys) -> Recovered:
         start = 0
     while start < end:
         stop = min(end, max(start, log.begin) + _SLICE)
-        changes = log.changes(start, stop, details=True)
-        state.apply(changes, stop, moment, _moments(log, changes, max(start, log.begin), stop))
-        applied += changes.num_rows
+        arguments = apply_arguments(log, start, stop, moment)
+        state.apply(*arguments)
+        applied += arguments[0].num_rows
         start = stop
     _remember(log, dedup, moment)
     return Recovered(end, applied, len(dedup), moment)
-
-
-def last_moment(log: Log) -> int:
-    """When the last pack was appended; 0 for an empty log."""
-    end = log.end
-    if end <= log.begin:
-        return 0
-    (last,) = log.boundaries(end - 1, end)
-    return int(getattr(last, "appended", 0))
-
-
-def _moments(log: Log, changes: pa.Table, start: int, end: int) -> list[int]:
-    """When each change was appended; 0 for those that a trim has carried over."""
-    sections = log.boundaries(start, end)
-    firsts = np.array([each.first for each in sections], dtype=np.int64)
-    times = np.array([0, *(getattr(each, "appended", 0) for each in sections)], dtype=np.int64)
-    numbers = np.asarray(changes["sequence"])
-    return [int(each) for each in times[np.searchsorted(firsts, numbers, "right")]]
 
 
 def _remember(log: Log, dedup: DedupKeys, now: int) -> None:
@@ -85,18 +65,7 @@ def _remember(log: Log, dedup: DedupKeys, now: int) -> None:
             break
         tables = list(log.events(sections[at].first, sections[end - 1].end))
         for first, table in reversed(tables):
-            found.append((_keys(first, table), microseconds(appended(table))))
+            found.append((event_keys(first, table), microseconds(appended(table))))
             count += len(found[-1][0])
     for keys, moment in reversed(found):
         dedup.remember(keys, moment)
-
-
-def _keys(first: int, table: pa.Table) -> list[tuple[bytes, int]]:
-    if "$source" not in table.column_names or "$id" not in table.column_names:
-        return []
-    pairs = zip(table["$source"].to_pylist(), table["$id"].to_pylist(), strict=True)
-    return [
-        (dedup_key(source, id), first + row)
-        for row, (source, id) in enumerate(pairs)
-        if source is not None and id is not None
-    ]

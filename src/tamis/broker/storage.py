@@ -1,35 +1,37 @@
-"""Where a broker keeps things: the log, what is derived from it, records, and notifications."""
+"""Where a broker keeps things: the log, what is derived from it, and records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, Protocol
 
 from tamis.broker.access.tickets import TicketOffice
 from tamis.broker.data_folder import DataFolder
-from tamis.broker.matching.notification_files import NotificationFiles
-from tamis.broker.matching.notification_store import NotificationStore
 from tamis.broker.records import Records
+from tamis.broker.sequence.turns import SoleTurns, Turns
 from tamis.broker.state import State
 from tamis.errors import BrokerError
 from tamis.model.schema import Schema
-from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
 
 
 class Storage(Protocol):
     """What a broker is built on."""
 
-    log: Log
     state: State  # derived from the log
     records: Records  # not derived
+    turns: Turns
 
-    def notifications(self) -> NotificationStore:
-        """The notifications of the log."""
+    @property
+    def log(self) -> Log:
+        """Events and changes in one sequence: the truth."""
 
     def tickets(self) -> TicketOffice:
         """The keys that make tickets. The state is up to date when this is called."""
+
+    def watch(self, grown: Callable[[], None]) -> None:
+        """Call `grown`, in any thread, when other services have appended to the log."""
 
     def close(self) -> None:
         """Let go of everything."""
@@ -50,14 +52,29 @@ class FolderStorage:
             self.state = State(folder.state, self.log.ids, self.log.identity)
             opened.callback(self.state.close)
             self.records: Records = self.state
+            self.turns: Turns = SoleTurns()
             self._opened = opened.pop_all()
-
-    def notifications(self) -> NotificationFiles:
-        return NotificationFiles(self._folder.notifications, ID_TYPES[self.log.ids])
 
     def tickets(self) -> TicketOffice:
         new = not self.state.has_tickets()
         return TicketOffice.open(self._folder.key, str(self.log.identity), new=new)
 
+    def watch(self, grown: Callable[[], None]) -> None:
+        """Nobody else appends."""
+
     def close(self) -> None:
         self._opened.close()
+
+
+def open_storage(
+    folder: DataFolder,
+    schema: Schema | Mapping[str, Any] | None,
+    database: str | None = None,
+    rebuild: bool = False,
+) -> Storage:
+    """What is kept in a folder, or in a database with copies in a folder."""
+    if database is None:
+        return FolderStorage(folder, schema)
+    from tamis.broker.shared.shared_storage import SharedStorage  # it needs psycopg
+
+    return SharedStorage(folder, database, schema, rebuild=rebuild)

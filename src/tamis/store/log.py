@@ -39,14 +39,7 @@ from tamis.store.document import read_document, signed
 from tamis.store.earlier.format_one import FormatOneFiles
 from tamis.store.head import CLEAN, Head, create_head, this_boot
 from tamis.store.log_locks import COMPACTING, LOCK, LogLocks
-from tamis.store.pack import (
-    CHANGES,
-    EVENTS,
-    SCHEMAS,
-    encode_table,
-    first_chain,
-    microseconds,
-)
+from tamis.store.pack import CHANGES, EVENTS, SCHEMAS, encode_table, first_chain, microseconds
 from tamis.store.schema_records import SchemaRange, SchemaRecords
 from tamis.store.segment_files import HEAD, SegmentFiles
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
@@ -96,7 +89,12 @@ class Log:
     (2, 1)
     """
 
-    def __init__(self, folder: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        document: Mapping[str, Any],
+        files: SegmentFiles | None = None,
+    ) -> None:
         self.folder = Path(folder).absolute()
         self.format: int = document["format"]
         self.ids: str = document["ids"]
@@ -106,7 +104,7 @@ class Log:
         if self.format == 1:
             self._files = FormatOneFiles(self.folder / SEGMENTS)
         else:
-            self._files = segment_files(self.folder, str(self.identity))
+            self._files = files or segment_files(self.folder, str(self.identity))
         self._schemas = SchemaRecords(self._files, self._base, document["schema"])
 
     @classmethod

@@ -21,6 +21,7 @@ from tamis.store.pack import (
     APPENDED,
     BadPackError,
     Bytes,
+    Pack,
     Section,
     decode_table,
     make_pack,
@@ -175,24 +176,28 @@ class SegmentFiles:
             pack, parts = make_pack(
                 self.identity, head.end, head.chain, sections, appended=appended, schema=head.schema
             )
-            new = _is_complete(head)
-            # This comes first: if this process dies halfway, the next one must look for the end.
-            write_head(opened, head := head._replace(turn=head.turn + 1, state=APPENDING))
-            place = head._replace(segment=head.end, size=0, packs=0) if new else head
-            self._write(self.folder / segment_name(place.segment), place.size, parts, new)
-            after = place._replace(
-                turn=head.turn + 1,
-                state=CLEAN,
-                end=pack.end,
-                size=place.size + pack.size,
-                packs=place.packs + 1,
-                chain=pack.chain_after,
-                schema=pack.schema_after,
-            )
-            write_head(opened, after)
-            if new:
-                anchor_head(opened, after)
+            self._put(opened, head, pack, parts)
             return range(pack.first, pack.end)
+
+    def _put(self, opened: int, head: Head, pack: Pack, parts: list[Bytes]) -> None:
+        """Write a pack after the end, and the head."""
+        new = _is_complete(head)
+        # This comes first: if this process dies halfway, the next one must look for the end.
+        write_head(opened, head := head._replace(turn=head.turn + 1, state=APPENDING))
+        place = head._replace(segment=head.end, size=0, packs=0) if new else head
+        self._write(self.folder / segment_name(place.segment), place.size, parts, new)
+        after = place._replace(
+            turn=head.turn + 1,
+            state=CLEAN,
+            end=pack.end,
+            size=place.size + pack.size,
+            packs=place.packs + 1,
+            chain=pack.chain_after,
+            schema=pack.schema_after,
+        )
+        write_head(opened, after)
+        if new:
+            anchor_head(opened, after)
 
     def _ready(self, opened: int, head: Head) -> Head:
         """The head, repaired if the process that wrote it died or the machine started again."""

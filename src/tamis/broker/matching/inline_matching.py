@@ -19,8 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.broker.matching.log_engine import LogEngine
-from tamis.broker.matching.notification_files import NotificationPairs, dead_letters
-from tamis.broker.matching.notification_store import NotificationStore
+from tamis.broker.matching.notification_files import (
+    NotificationFiles,
+    NotificationPairs,
+    dead_letters,
+)
 from tamis.broker.sequence.answers import AnsweredWith
 from tamis.broker.sequence.sequencer import Committed
 from tamis.errors import BrokerError, StoreError
@@ -50,16 +53,16 @@ class InlineMatching:
         self,
         log: Log,
         index: Path,
-        files: NotificationStore,
+        folder: Path,
         found: Callable[[NotificationPairs], None] = lambda pairs: None,
     ) -> None:
         self._log, self._found = log, found
         self.id_type = ID_TYPES[log.ids]
-        self.files = files
+        self.files = NotificationFiles(folder, self.id_type)
         if self.files.matched > log.end:
             raise BrokerError(
-                f"{log.folder}: the log ends at {log.end:,}, and there are notifications up to "
-                f"{self.files.matched:,}: they are not those of this log"
+                f"{folder}: has notifications up to {self.files.matched:,}, and the log ends at "
+                f"{log.end:,}: it is not the folder of this log"
             )
         self.matched = max(self.files.matched, log.begin)
         self._follower = LogEngine.at(log, index, self.matched)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any
@@ -26,6 +26,13 @@ class AnsweredWith:
         if error is not None and not self._answer.done():
             self._answer.set_exception(error)
         return isinstance(error, Exception)
+
+
+def refuse(answers: Iterable[Future[Any]], why: Exception) -> None:
+    """Give an error as the answer to all that have no answer yet; a cancelled one has."""
+    for answer in answers:
+        if not answer.done():
+            answer.set_exception(why)
 
 
 def converted(future: Future[Any], convert: Callable[[Any], Any]) -> Future[Any]:

@@ -20,6 +20,11 @@ class LogClock:
             self._last = max(self._last, self._read())
             return self._last
 
+    def raise_to(self, moment: int) -> None:
+        """Not go back before a moment: another service has seen it."""
+        with self._lock:
+            self._last = max(self._last, moment)
+
 
 def wall_clock() -> int:
     """Microseconds since 1970, as the system says."""

@@ -89,5 +89,10 @@ class Expire(Request[int]):
 
 
 @dataclass(eq=False, slots=True)
+class Follow(Request[None]):
+    """Take in what other services have appended to the same log."""
+
+
+@dataclass(eq=False, slots=True)
 class Stop(Request[None]):
     """End the sequencer, after everything that was asked before."""

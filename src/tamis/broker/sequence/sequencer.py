@@ -16,13 +16,16 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.broker.sequence.answers import AnsweredWith
+from tamis.broker.sequence.answers import AnsweredWith, refuse
+from tamis.broker.sequence.appended_rows import apply_arguments, remember_keys
+from tamis.broker.sequence.clock import LogClock
 from tamis.broker.sequence.dedup import DedupKeys
 from tamis.broker.sequence.group import CommitGroup
 from tamis.broker.sequence.requests import (
     Alter,
     Expire,
     Extend,
+    Follow,
     Publish,
     PublishedEvent,
     Receipt,
@@ -30,6 +33,7 @@ from tamis.broker.sequence.requests import (
     Stop,
     Subscribe,
 )
+from tamis.broker.sequence.turns import SoleTurns, Turns
 from tamis.broker.state import KnownRequest, State, after_change
 from tamis.errors import (
     BrokerError,
@@ -38,6 +42,7 @@ from tamis.errors import (
     FullError,
     QuotaError,
     StoreError,
+    UnavailableError,
 )
 from tamis.files.os_errors import is_full
 from tamis.model.schema import Schema
@@ -78,17 +83,19 @@ class Sequencer:
         log: Log,
         state: State,
         dedup: DedupKeys,
-        clock: Callable[[], int],
+        clock: LogClock,
         committed: Callable[[Committed], None] = lambda pack: None,
         failed: Callable[[], None] = lambda: None,
+        turns: Turns | None = None,
     ) -> None:
         self._log, self._state, self._dedup, self._clock = log, state, dedup, clock
+        self._turns = turns or SoleTurns()
         self._committed, self._failed = committed, failed
         self.schema = log.schema_at()
         self.failure: BaseException | None = None
         self._queue: SimpleQueue[Request[Any]] = SimpleQueue()
         self._later: list[Request[Any]] = []  # that must not be in the same group as another
-        self._behind: list[tuple[pa.Table, int, int]] = []  # that the database could not take
+        self._behind: list[tuple[Any, ...]] = []  # that the database could not take
         self._behind_why: BrokerError | None = None
         self._under_way: list[Request[Any]] = []  # of the group that is being committed
         self._end = log.end
@@ -159,44 +166,61 @@ class Sequencer:
         return len(request.events) if isinstance(request, Publish) else 1
 
     def _refuse_waiting(self) -> None:
-        for request in self._under_way:
-            if not request.answer.done():
-                request.answer.set_exception(
-                    BrokerStoppedError(
-                        f"the broker has stopped{_why(self.failure)}; whether this request is in "
-                        "the log shows when it starts again"
-                    )
-                )
+        why = f"the broker has stopped{_why(self.failure)}"
+        shown = "whether this request is in the log shows when it starts again"
+        refuse((each.answer for each in self._under_way), BrokerStoppedError(f"{why}; {shown}"))
         waiting, self._later = self._later, []
         while not self._queue.empty():
             waiting.append(self._queue.get_nowait())
-        for request in waiting:
-            if not request.answer.done():  # a cancelled one is done
-                request.answer.set_exception(
-                    BrokerStoppedError(f"the broker has stopped{_why(self.failure)}")
-                )
+        refuse((each.answer for each in waiting), BrokerStoppedError(why))
 
     def _commit(self, requests: list[Request[Any]]) -> None:
-        group = CommitGroup(self._log.ids)
         self._under_way = requests
+        try:
+            if all(isinstance(each, Follow) for each in requests):
+                self._turns.follow()
+                self._take_in()
+                for request in requests:
+                    request.answer.set_result(None)
+            else:
+                with self._turns.turn():
+                    self._take_in()
+                    self._commit_group(requests)
+        except UnavailableError as why:
+            stops = (each for each in requests if isinstance(each, Stop))
+            self._stopping = self._stopping or next(stops, None)
+            self._later = []
+            refuse((each.answer for each in requests), why)
+        self._under_way = []
+
+    def _take_in(self) -> None:
+        """Take in what other services have appended to the log."""
+        start, end = self._end, self._log.end
+        if start < end:
+            self._behind.append(apply_arguments(self._log, start, end))
+            self._catch_up()
+            self._clock.raise_to(remember_keys(self._log, self._dedup, start, end))
+            self.schema, self._end = self._log.schema_at(), end
+            self._committed(Committed(Appended(*[range(end, end)] * 3), [], None, None))
+
+    def _commit_group(self, requests: list[Request[Any]]) -> None:
+        group = CommitGroup(self._log.ids)
         self._catch_up()
         for request in requests:
             with AnsweredWith(request.answer):  # a refusal: the group is as it was
                 self._judge(request, group)
         if group.events or group.rows or group.schema is not None:
-            moment = self._clock()
+            moment = self._clock.now()
             try:
                 pack = self._append(group, moment)
             except FullError as refusal:
-                for request in group.requests:
-                    request.answer.set_exception(refusal)
+                refuse((each.answer for each in group.requests), refusal)
             else:
                 self._after(group, pack, moment)
         else:
             numbers = Appended(range(0), range(0), range(0))
             for answer in group.answers:
                 answer(numbers)
-        self._under_way = []
 
     def _append(self, group: CommitGroup, moment: int) -> Appended:
         try:
@@ -253,6 +277,8 @@ class Sequencer:
             self._judge_publish(request, group)
         elif isinstance(request, Stop):
             self._stopping = request
+        elif isinstance(request, Follow):
+            request.answer.set_result(None)
         elif self._behind and self._behind_why is not None:
             raise self._behind_why
         elif isinstance(request, Subscribe):
@@ -268,7 +294,7 @@ class Sequencer:
         if request.schema is not self.schema:
             request.again(self.schema)
             request.schema = self.schema
-        moment = self._clock()
+        moment = self._clock.now()
         known: list[int | None] = []
         seen: dict[bytes, int] = {}  # keys of this request: their places in the group
         places: list[int] = []
@@ -376,7 +402,7 @@ class Sequencer:
         group.requests.append(request)
 
     def _judge_expire(self, request: Expire, group: CommitGroup) -> None:
-        due = self._state.due(self._clock(), _EXPIRED)
+        due = self._state.due(self._clock.now(), _EXPIRED)
         due = [id for id in due if ("id", id) not in group.touched]
         group.add_rows([{"kind": EXPIRE, "id": id} for id in due])
         group.touched.update(("id", id) for id in due)

@@ -1,0 +1,1 @@
+"""Several services on one PostgreSQL: they share the log, records and notifications."""

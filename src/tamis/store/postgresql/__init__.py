@@ -1,0 +1,1 @@
+"""A log in PostgreSQL that several services append to."""
