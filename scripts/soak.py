@@ -84,7 +84,7 @@ CAMPAIGNS = (
              "TAMIS_POWER_LOSSES", 5_000, 200),
     Campaign("matchers", "soak --operations", "", 20_000, 1_000),
     Campaign("constructs", "tests/conformance/test_constructs.py",
-             "TAMIS_CONSTRUCTS", 10_000_000, 400_000),
+             "TAMIS_CONSTRUCTS", 10_000_000, 1_000_000),
     Campaign("job-kills", "tests/integration/spark/test_job_kills.py", "TAMIS_JOB_KILLS", 100, 6),
     Campaign("stream-kills", "tests/integration/spark/test_kills.py", "TAMIS_KILLS", 100, 4),
 )  # fmt: skip

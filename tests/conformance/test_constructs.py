@@ -12,8 +12,8 @@ from tamis.match.registry import create, entry, matchers
 from tamis.testing.constructs import CONSTRUCTS, compare_constructs
 from tests.campaign import SEED, campaign
 
-PAIRS = int(os.environ.get("TAMIS_CONSTRUCTS", "75000"))
-ALWAYS = ("tamis", "scan", "naive")
+PAIRS = int(os.environ.get("TAMIS_CONSTRUCTS", "130000"))
+ALWAYS = ("tamis", "scan")
 IN_TURN = [
     name
     for name in matchers()
