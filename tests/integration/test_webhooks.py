@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tamis import Engine, Schema
+from tamis.errors import SchemaError
 from tamis.language import parse
 from tamis.match.registry import entry, matchers
 from tamis.model.semantics import satisfies
@@ -120,10 +121,34 @@ def test_an_engine_without_a_schema_matches_raw_payloads_and_moves_to_a_schema()
     for name, payload in PAYLOADS.items():
         right = {rule for rule, names in RULES.items() if name in names.split(", ")}
         assert set(engine.match(payload)) == right
-    for schema in (DECLARED, Schema.infer(PAYLOADS.values(), "webhook")):
-        engine.declare(schema)
-        assert not engine.schema.is_open
-        assert _answers(engine) == RULES
+    engine.declare(DECLARED)
+    assert not engine.schema.is_open
+    assert _answers(engine) == RULES
+    engine.check()
+
+
+def test_an_engine_moves_to_the_schema_of_a_sample() -> None:
+    engine = Engine()
+    for rule in RULES:
+        engine.subscribe(rule, id=rule)
+    inferred = Schema.infer(PAYLOADS.values(), "webhook")
+    with pytest.raises(SchemaError, match="do not fit the schema") as refused:
+        engine.declare(inferred)  # lists of objects are lists of structs there
+    mixing = [rule for rule in RULES if f"{rule!r}: " in str(refused.value)]
+    assert 0 < len(mixing) < 4
+    assert str(refused.value).count("is a list of structs: elements would be mixed") == len(mixing)
+    hint = "some item in pull_request.labels (item.name contains bug)"
+    assert f"write a condition on one element: {hint}" in str(refused.value)
+    for rule in mixing:
+        engine.unsubscribe(rule)
+    engine.subscribe("some label in pull_request.labels (label.name = bug)", id="bug")
+    engine.declare(inferred)
+    assert {rule: names for rule, names in _answers(engine).items() if rule in engine} == {
+        rule: names for rule, names in RULES.items() if rule not in mixing
+    }
+    found = engine.match_batch(list(PAYLOADS.values()))
+    labelled = [name for name, ids in zip(PAYLOADS, found, strict=True) if "bug" in ids]
+    assert ", ".join(labelled) == RULES["pull_request.labels.name contains bug"]
     engine.check()
 
 

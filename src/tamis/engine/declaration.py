@@ -24,7 +24,7 @@ def declare(engine: Engine, schema: Schema) -> None:
     """Replace the schema of an engine; an error names the subscriptions that do not fit."""
     refused = _refused(engine, schema)
     if refused:
-        shown = "".join(f"\n  {id!r}: {why.message}" for id, why in refused[:_SHOWN])
+        shown = "".join(f"\n  {id!r}: {_reason(why)}" for id, why in refused[:_SHOWN])
         more = f"\n  and {len(refused) - _SHOWN:,} more" if len(refused) > _SHOWN else ""
         raise SchemaError(
             f"{len(refused):,} of {len(engine):,} subscriptions do not fit the schema:{shown}{more}"
@@ -37,6 +37,10 @@ def declare(engine: Engine, schema: Schema) -> None:
     engine.torn = True
     engine.encoder = encoder
     repair.repair(engine)
+
+
+def _reason(why: ConditionError) -> str:
+    return why.message if why.hint is None else f"{why.message}; {why.hint}"
 
 
 def _refused(engine: Engine, schema: Schema) -> list[tuple[Id, ConditionError]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
-from tamis.encode.tables.frames import ABSENT, check_missing, without_missing
+from tamis.encode.tables.frames import ABSENT, check_missing
 from tamis.engine import bulk_load, declaration, repair, warm_start
 from tamis.engine.bulk_load import parsed
 from tamis.engine.calls.call_filter import CallFilter
@@ -38,6 +38,7 @@ from tamis.match.registry import create, name_of
 from tamis.model.condition import Condition
 from tamis.model.event import Event
 from tamis.model.explain import Explanation
+from tamis.model.frame_values import without_missing
 from tamis.model.schema import Schema
 from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators

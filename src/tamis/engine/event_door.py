@@ -19,13 +19,13 @@ from tamis.encode.tables.frames import (
     frame_rows,
     is_frame,
     missing_cells,
-    without_missing,
 )
 from tamis.encode.validation import Refused, validate
 from tamis.errors import EventError
 from tamis.files.arrays import Int64s
 from tamis.match.answers import Matches
 from tamis.model.event import Event
+from tamis.model.frame_values import without_missing
 
 REFUSE_ALL, SKIP, REPORT = "refuse", "skip", "report"
 BAD = (REFUSE_ALL, SKIP, REPORT)

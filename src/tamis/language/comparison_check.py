@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tamis.errors import ConditionError, nearest
 from tamis.language import spans
 from tamis.language.constants import check_constant, kind_of_constant, kind_text
+from tamis.language.element_check import list_of
 from tamis.model.condition import (
     COMPLEMENTS,
     SIGNS,
@@ -19,7 +20,7 @@ from tamis.model.condition import (
     Word,
 )
 from tamis.model.domain import Domain, RefusalError, show
-from tamis.model.printer import expression_text
+from tamis.model.printer import expression_text, name_text
 from tamis.model.schema import Schema
 
 _NUMBERS = ("integer", "decimal")
@@ -27,10 +28,17 @@ DYNAMIC = "dynamic"
 
 
 def check_comparison(
-    comparison: Comparison, schema: Schema, attributes: Mapping[str, Domain], text: str | None
+    comparison: Comparison,
+    schema: Schema,
+    attributes: Mapping[str, Domain],
+    text: str | None,
+    stem: str = "",
 ) -> None:
-    """Refuse unknown attributes, values of two kinds, and comparators that a kind lacks."""
-    _ComparisonCheck(comparison, schema, attributes, text).check()
+    """Refuse unknown attributes, values of two kinds, and comparators that a kind lacks.
+
+    In the text, names of attributes begin with the stem.
+    """
+    _ComparisonCheck(comparison, schema, attributes, text, stem).check()
 
 
 class _ComparisonCheck:
@@ -40,8 +48,10 @@ class _ComparisonCheck:
         schema: Schema,
         attributes: Mapping[str, Domain],
         text: str | None,
+        stem: str,
     ) -> None:
         self.comparison, self.attributes, self.text = comparison, attributes, text
+        self.schema, self.stem = schema, stem
         self.words = {} if schema.is_open else attributes  # that are in doubt
 
     def check(self) -> None:
@@ -106,10 +116,18 @@ class _ComparisonCheck:
 
     def _attribute(self, value: AttributeValue) -> str | Domain:
         domain = self.attributes.get(value.name)
+        span = spans.operand(self.text, self.comparison, value)
+        if (found := list_of(value.name, self.schema)) is not None:
+            raise ConditionError(
+                f"{self.stem + found[0]!r} is a list of structs: elements would be mixed",
+                span=span,
+                hint="attributes of one element are compared as in: some item in "
+                f"{name_text(self.stem + found[0])} (item.… = @item.…)",
+            )
         if domain is None:
             raise ConditionError(
-                f"unknown attribute {value.name!r}",
-                span=self.comparison.span,
+                f"unknown attribute {self.stem + value.name!r}",
+                span=span,
                 hint=nearest(value.name, self.attributes),
             )
         if domain.kind in _NUMBERS:
@@ -118,7 +136,7 @@ class _ComparisonCheck:
             return domain.kind
         if "=" not in domain.comparators:
             raise ConditionError(
-                f"{value.name!r} is {domain.kind} and cannot be compared", span=self.comparison.span
+                f"{self.stem + value.name!r} is {domain.kind} and cannot be compared", span=span
             )
         return domain
 

@@ -33,12 +33,10 @@ def structs_of(some: Some, schema: Schema, attributes: Mapping[str, Domain], ste
 
 def refuse_mixed(predicate: Predicate, schema: Schema, stem: str) -> None:
     """Refuse a predicate on all elements at once: it would mix them, and match falsely."""
-    name, rest = predicate.attribute, ""
-    while name not in schema.lists:
-        name, dot, last = name.rpartition(".")
-        if not dot:
-            return
-        rest = f"{last}.{rest}" if rest else last
+    found = list_of(predicate.attribute, schema)
+    if found is None:
+        return
+    name, rest = found
     if not rest and predicate.comparator in STATES:
         return
     shown = name_text(stem + name)
@@ -50,3 +48,14 @@ def refuse_mixed(predicate: Predicate, schema: Schema, stem: str) -> None:
         span=predicate.span,
         hint=f"write a condition on one element: some item in {shown} ({form})",
     )
+
+
+def list_of(attribute: str, schema: Schema) -> tuple[str, str] | None:
+    """The list of structs that an attribute is, or is in, and the rest of its name."""
+    name, rest = attribute, ""
+    while name not in schema.lists:
+        name, dot, last = name.rpartition(".")
+        if not dot:
+            return None
+        rest = f"{last}.{rest}" if rest else last
+    return name, rest

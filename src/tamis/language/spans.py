@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from tamis.errors import Span
 from tamis.language.lexer import Token, tokens
-from tamis.model.condition import Call, Constant, Leaf, Predicate, ValueConstraint, Variable
+from tamis.model.condition import (
+    AttributeValue,
+    Call,
+    Constant,
+    Leaf,
+    Predicate,
+    ValueConstraint,
+    Variable,
+)
 
 _VALUES = ("number", "name", "date", "text", "true", "false")
 
@@ -52,8 +60,10 @@ def argument(text: str | None, call: Call, position: int) -> Span | None:
     return span
 
 
-def operand(text: str | None, leaf: Leaf, wanted: Constant | Variable) -> Span | None:
-    """The first occurrence of a variable or a constant in a call or a constraint."""
+def operand(
+    text: str | None, leaf: Leaf, wanted: Constant | Variable | AttributeValue
+) -> Span | None:
+    """The first occurrence of a variable, an attribute or a constant in a leaf."""
     sign: int | None = None
     for kind, word, first, last in _tokens(text, leaf):
         if _is_written(kind, word, wanted):
@@ -63,7 +73,9 @@ def operand(text: str | None, leaf: Leaf, wanted: Constant | Variable) -> Span |
     return leaf.span
 
 
-def _is_written(kind: str, word: str, wanted: Constant | Variable) -> bool:
+def _is_written(kind: str, word: str, wanted: Constant | Variable | AttributeValue) -> bool:
+    if isinstance(wanted, AttributeValue):  # of an element, it follows the name of the element
+        return kind in ("attribute", "name") and f".{word}".endswith(f".{wanted.name}")
     if isinstance(wanted, Variable):
         return kind == "variable" and word == wanted.name
     if isinstance(wanted, bool):

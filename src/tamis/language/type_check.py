@@ -103,7 +103,7 @@ class _TypeCheck(NamedTuple):
             if isinstance(leaf, Predicate):
                 self._predicate(leaf)
             elif isinstance(leaf, Comparison):
-                check_comparison(leaf, self.schema, self.attributes, self.text)
+                check_comparison(leaf, self.schema, self.attributes, self.text, self.stem)
             elif isinstance(leaf, Some):
                 self._some(leaf)
             elif self.stem:

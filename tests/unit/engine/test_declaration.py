@@ -26,7 +26,7 @@ def shouts(action: Any) -> bool:
 def made() -> Engine:
     engine = Engine(operators=shouts)
     engine.subscribe("action = opened and not pr.draft", id="opened")
-    engine.subscribe("pr.n > 5 or labels.name contains bug", id="large")
+    engine.subscribe("pr.n > 5 or some l in labels (l.name = bug)", id="large")
     engine.subscribe("pr.at >= 2026-02-01", id="late")
     engine.subscribe("not shouts()", id="quiet")
     engine.subscribe_table(

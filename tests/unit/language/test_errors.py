@@ -76,7 +76,7 @@ MISTAKES = [
     ("title = color", 1, 9, "color", '"color"'),
     ("title = null", 1, 9, "null", "title missing"),
     ("title != None", 1, 10, "None", "title exists"),
-    ("price = @nothing", 1, 1, "price = @nothing", "unknown attribute 'nothing'"),
+    ("price = @nothing", 1, 9, "@nothing", "unknown attribute 'nothing'"),
     ("price = @title", 1, 1, "price = @title", "is text"),
     ("at < @at + 1", 1, 1, "at < @at + 1", "arithmetic takes numbers"),
     ("price = @", 1, 9, "@", "a lone @"),

@@ -6,8 +6,6 @@ has several missing values (NaN, NaT, NA, None) and no way to say which one a nu
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +13,11 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from tamis.errors import EventError
+from tamis.model.frame_values import UNNAMED_INDEX
 
 ABSENT, REFUSE = "absent", "refuse"
 MISSING = (ABSENT, REFUSE)
 _PANDAS, _POLARS = "pandas", "polars"
-_INDEX = re.compile(r"__index_level_\d+__")  # how Arrow calls an index of pandas without a name
-_NAMES = ("NaTType", "NAType")
 
 
 def is_frame(given: object) -> bool:
@@ -40,7 +37,7 @@ def check_missing(missing: str | None) -> None:
 
 def without_index(table: pa.Table) -> pa.Table:
     """A table of pandas without the columns of an unnamed index."""
-    return table.select([name for name in table.column_names if not _INDEX.fullmatch(name)])
+    return table.select([name for name in table.column_names if not UNNAMED_INDEX.fullmatch(name)])
 
 
 def nan_as_null(table: pa.Table) -> pa.Table:
@@ -93,24 +90,6 @@ def missing_cells(frame: Any) -> dict[int, str]:
 
 
 _ADVICE = "leave the attribute out, or pass missing='absent'"
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value of a dict is NaN, NaT or NA."""
-    kind = type(value)
-    if kind is float or isinstance(value, (float, Decimal)) or kind.__module__ == "numpy":
-        return bool(getattr(value, "ndim", 0) == 0 and value != value)
-    return kind.__name__ in _NAMES and kind.__module__.startswith(_PANDAS)
-
-
-def without_missing(value: Any) -> Any:
-    """An event, or a part of one, without missing values."""
-    if isinstance(value, dict):
-        kept = ((name, each) for name, each in value.items() if not is_missing(each))
-        return {name: without_missing(each) for name, each in kept}
-    if isinstance(value, list):
-        return [without_missing(each) for each in value if not is_missing(each)]
-    return value
 
 
 def frame_rows(frame: Any) -> list[dict[str, Any]] | None:
