@@ -1,14 +1,14 @@
-"""Events as they come in: JSON objects, alone or with what a CloudEvent says about them."""
+"""Events as they come in: JSON objects, alone or with the context attributes of a CloudEvent."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from tamis.broker.cloud_events.bound_context import DATA, context_members, spliced
 from tamis.broker.preparation import checked_text
 from tamis.broker.sequence.dedup import dedup_key
 from tamis.broker.sequence.requests import PublishedEvent
@@ -26,7 +26,11 @@ class IncomingEvent(NamedTuple):
     source: str | None = None
     id: str | None = None
     time: int | None = None  # microseconds since 1970 UTC
-    envelope: dict[str, str] | None = None  # other context attributes
+    envelope: dict[str, Any] | None = None  # other context attributes, by name
+
+    @property
+    def has_context(self) -> bool:
+        return any(each is not None for each in self[1:])
 
 
 def prepare_events(
@@ -45,24 +49,24 @@ def prepare_events(
 def _prepare(
     event: IncomingEvent, schema: Schema, most_bytes: int, most_attributes: int
 ) -> PublishedEvent:
-    envelope = json.dumps(event.envelope, ensure_ascii=False) if event.envelope else None
     try:
-        for each in (event.source, event.id, envelope):
-            checked_text(each, "what is said about the event")
+        for each in (event.source, event.id):
+            checked_text(each, "the source or id of the event")
         encoded = event.text if isinstance(event.text, bytes) else event.text.encode()
     except (BrokerError, UnicodeEncodeError) as why:
         raise EventError(str(why)) from None
     if event.time is not None and not -(2**63) <= event.time < 2**63:
         raise EventError(f"the time of the event is out of range: {event.time}")
-    size = len(encoded)
-    if size > most_bytes:
-        raise EventError(f"the event has {size:,} bytes, more than {most_bytes:,}")
-    try:
-        found = msgspec.json.decode(encoded)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as why:
-        raise EventError(f"the event is not JSON: {why}") from None
-    if not isinstance(found, dict):
-        raise EventError(f"an event is a JSON object, got {type(found).__name__}")
+    found = _decoded(encoded, most_bytes)
+    envelope = None
+    if event.has_context:
+        added = context_members(found, event, schema)
+        if added:
+            found = {**added, **found}
+            encoded = spliced(added, encoded)
+        envelope = _envelope(event.envelope, list(added))
+        if len(encoded) + len(envelope or "") > most_bytes:
+            raise EventError(f"the event has more than {most_bytes:,} bytes with its context")
     if len(found) > most_attributes:
         raise EventError(f"the event has more than {most_attributes:,} attributes")
     if _depth(encoded) > DEPTH:
@@ -78,6 +82,32 @@ def _prepare(
         envelope,
         dedup_key(str(event.source), str(event.id)) if both else None,
     )
+
+
+def _decoded(encoded: bytes, most_bytes: int) -> dict[str, Any]:
+    size = len(encoded)
+    if size > most_bytes:
+        raise EventError(f"the event has {size:,} bytes, more than {most_bytes:,}")
+    try:
+        found = msgspec.json.decode(encoded)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as why:
+        raise EventError(f"the event is not JSON: {why}") from None
+    if not isinstance(found, dict):
+        raise EventError(f"an event is a JSON object, got {type(found).__name__}")
+    return found
+
+
+def _envelope(given: dict[str, Any] | None, added: list[str]) -> str | None:
+    """The envelope as the log keeps it, with what was added to the data."""
+    known = {} if given is None else dict(given)
+    if added and known.get(DATA, added) is not None:
+        known[DATA] = added
+    if not known:
+        return None
+    try:
+        return msgspec.json.encode(known).decode()
+    except (UnicodeEncodeError, TypeError, RecursionError) as why:
+        raise EventError(f"the envelope of the event is not JSON: {why}") from None
 
 
 def _depth(text: bytes) -> int:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
-import msgspec
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from tamis import __version__
 from tamis.broker.access.caller import ANONYMOUS, Caller
@@ -21,12 +18,13 @@ from tamis.broker.broker import Broker
 from tamis.errors import TamisError
 from tamis.service import (
     consumer_routes,
+    event_routes,
     key_routes,
     notification_routes,
     question_routes,
+    schema_routes,
     subscription_routes,
 )
-from tamis.service.bodies import events_in
 from tamis.service.body_limit import BodyLimit
 from tamis.service.problems import (
     HttpError,
@@ -76,35 +74,17 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     app.add_exception_handler(RequestValidationError, answer_invalid)
     app.add_exception_handler(HTTPException, answer_http)
     app.add_exception_handler(UnicodeEncodeError, answer_unicode)
-    app.router.routes.append(Route("/v1/events", publish, methods=["POST"]))
+    app.router.routes += event_routes.routes
+    app.include_router(event_routes.router)
     app.include_router(subscription_routes.router)
     app.include_router(key_routes.router)
     app.include_router(consumer_routes.router)
     app.include_router(question_routes.router)
     app.router.routes += notification_routes.routes
-    app.add_api_route("/v1/schema", _schema, methods=["GET"])
+    app.include_router(schema_routes.router)
     app.add_api_route("/livez", _alive, methods=["GET"], include_in_schema=False)
     app.add_api_route("/readyz", _ready, methods=["GET"], include_in_schema=False)
     return app
-
-
-async def publish(request: Request) -> Response:
-    """Publish events; 202 when they are on disk."""
-    server: ServiceContext = request.app.state.server
-    events = events_in(await request.body(), request.headers.get("content-type"))
-    receipt = await asyncio.wrap_future(server.broker.publish(events, server.caller(request)))
-    answer = {
-        "first": receipt.numbers[0] if receipt.numbers else None,
-        "count": len(receipt.numbers),
-        "duplicates": receipt.duplicates,
-    }
-    return Response(msgspec.json.encode(answer), 202, media_type="application/json")
-
-
-async def _schema(request: Request) -> dict[str, Any]:
-    """The schema at the end of the log."""
-    server: ServiceContext = request.app.state.server
-    return server.broker.schema.to_dict()
 
 
 async def _alive(request: Request) -> Response:

@@ -13,6 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamis.broker.access.caller import AccessError
+from tamis.broker.cloud_events.context_attributes import ContentTypeError
+from tamis.broker.extension import ExtensionError
 from tamis.broker.matching.notification_reader import TrimmedError
 from tamis.errors import (
     BrokerError,
@@ -26,12 +28,14 @@ from tamis.errors import (
     QuotaError,
     RequestKeyError,
     SavedIndexError,
+    SchemaError,
     StoreError,
     TamisError,
 )
 
 # The first that fits; the others are mistakes of the caller.
 _STATUS: tuple[tuple[type[TamisError], int], ...] = (
+    (ContentTypeError, 415),
     (AccessError, 403),
     (NotFoundError, 404),
     (TrimmedError, 410),
@@ -58,6 +62,7 @@ _NAMES: dict[type[TamisError], str] = {
     EngineError: "unavailable",
     FullError: "full",
     EventError: "event",
+    SchemaError: "schema",
     ConditionError: "condition",
     BrokerError: "request",
 }
@@ -112,6 +117,8 @@ def _details(error: TamisError) -> dict[str, Any]:
         found = {"row": error.row, "attribute": error.attribute, "rule": error.rule}
     elif isinstance(error, ConditionError):
         found = {"line": error.line, "column": error.column, "hint": error.hint}
+    elif isinstance(error, ExtensionError):
+        found = {"rule": error.rule}
     elif isinstance(error, TrimmedError):
         found = {"first": error.first}
     return {name: value for name, value in found.items() if value is not None}

@@ -61,7 +61,7 @@ def test_what_arrow_cannot_hold_refuses_only_itself(broker: Broker, bad: Publish
     """Also if the checks before it have let it through."""
     sequencer = broker._sequencer
     answers = [
-        sequencer.submit(Publish([each], sequencer.schema, lambda schema: None))
+        sequencer.submit(Publish([each], sequencer.schema, lambda schema: []))
         for each in (PublishedEvent("{}"), bad, PublishedEvent("{}"))
     ]
     assert len(answers[0].result().numbers) == 1
@@ -95,7 +95,7 @@ def test_a_sink_with_half_a_character_is_refused() -> None:
 def test_a_cancelled_request_stops_nobody(broker: Broker) -> None:
     sequencer = broker._sequencer
     answers = [
-        sequencer.submit(Publish([PublishedEvent("{}")], sequencer.schema, lambda schema: None))
+        sequencer.submit(Publish([PublishedEvent("{}")], sequencer.schema, lambda schema: []))
         for _ in range(500)
     ]
     for each in answers[::2]:

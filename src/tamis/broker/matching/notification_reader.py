@@ -26,11 +26,12 @@ _TOGETHER = 100  # rows of the log that are read at once, for the events among t
 
 
 class TrimmedError(BrokerError):
-    """A cursor before the first notification that is kept."""
+    """A cursor before the first notification that is kept, or an event before the first."""
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, first: int, message: str | None = None) -> None:
         super().__init__(
-            f"notifications before {first} are not kept any more; read on from {first - 1}"
+            message
+            or f"notifications before {first} are not kept any more; read on from {first - 1}"
         )
         self.first = first
 
@@ -122,7 +123,7 @@ class NotificationReader:
             for first, table in self._log.events(numbers[low], numbers[at - 1] + 1):
                 for number in numbers[low:at]:
                     if first <= number < first + table.num_rows:
-                        found[number] = _as_text(table.slice(number - first, 1))
+                        found[number] = event_text(table.slice(number - first, 1))
         return found
 
 
@@ -131,7 +132,7 @@ def _only(pairs: NotificationPairs, wanted: pa.Array) -> NotificationPairs:
     return pairs._replace(numbers=pairs.numbers[kept], ids=pairs.ids.filter(pa.array(kept)))
 
 
-def _as_text(table: pa.Table) -> str:
+def event_text(table: pa.Table) -> str:
     """An event that is one row of a log, as JSON."""
     if JSON in table.column_names:
         return str(table[JSON][0].as_py())

@@ -47,11 +47,11 @@ class Request(Generic[Answer]):
 
 @dataclass(eq=False, slots=True)
 class Publish(Request[Receipt]):
-    """Publish events. They were valid under a schema; `again` checks them under another."""
+    """Publish events. They were prepared under a schema; `again` does so under another."""
 
     events: list[PublishedEvent]
     schema: Schema
-    again: Callable[[Schema], object]
+    again: Callable[[Schema], list[PublishedEvent]]
 
 
 @dataclass(eq=False, slots=True)

@@ -292,7 +292,7 @@ class Sequencer:
 
     def _judge_publish(self, request: Publish, group: CommitGroup) -> None:
         if request.schema is not self.schema:
-            request.again(self.schema)
+            request.events = request.again(self.schema)
             request.schema = self.schema
         moment = self._clock.now()
         known: list[int | None] = []

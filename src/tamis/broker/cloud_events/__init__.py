@@ -1,0 +1,1 @@
+"""CloudEvents 1.0: read, bound to attributes of a schema, and written."""
