@@ -99,7 +99,15 @@ class ServerProcess:
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[ServerProcess]:
     """Serve a data folder on one core, until the block ends."""
-    command = [sys.executable, "-m", "tamis.cli.main", "serve", str(folder), "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "tamis.cli.main",
+        "serve",
+        str(folder),
+        "--listen",
+        "127.0.0.1:0",
+    ]
     own, _ = cores()
     began = time.monotonic()
     process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
