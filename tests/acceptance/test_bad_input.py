@@ -220,6 +220,8 @@ def test_a_malformed_id(engine: Engine, id: Any) -> None:
 
 @pytest.mark.parametrize("batch", [5, "text", b"bytes", EVENT, None, object()])
 def test_a_malformed_batch(engine: Engine, batch: Any) -> None:
-    with pytest.raises(EventError, match="expected a list of events or an Arrow table"):
+    with pytest.raises(
+        EventError, match="expected a list of events, an Arrow table or a DataFrame"
+    ):
         engine.match_batch(batch)
     assert_unchanged(engine)

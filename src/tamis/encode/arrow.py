@@ -22,6 +22,7 @@ from tamis.encode.encoded_events import Elements, EncodedEvents
 from tamis.encode.encoder import Encoder
 from tamis.encode.json_events import encode_events, rows_of
 from tamis.encode.tables.nested_columns import flat_table
+from tamis.encode.tables.view_columns import plain_array
 from tamis.errors import EventError
 from tamis.files.arrays import Bools, Int64s
 from tamis.model.domain import Opaque
@@ -31,6 +32,9 @@ from tamis.model.schema import EVENT_TYPE, IGNORE, REFUSE, View
 Rows = Int64s
 # What Arrow raises for types that it cannot convert.
 _UNREADABLE = (pa.ArrowException, ValueError, TypeError, ArithmeticError)
+
+
+EXPECTED = "a list of events, an Arrow table or a DataFrame"
 
 
 class _ReadColumn(NamedTuple):
@@ -68,13 +72,16 @@ class RefusedRow(NamedTuple):
     why: EventError
 
 
-def events_from_arrow(encoder: Encoder, table: Any, missing: str | None = None) -> EventBatch:
+def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
     """A batch from a table, record batch, or anything with the Arrow stream interface.
 
-    The data may come from anywhere, so everything is checked first. `missing` is as in
-    `checked_table`.
+    The data may come from anywhere, so everything is checked first.
     """
-    table = checked_table(table, "a list of events or an Arrow table", EventError, missing)
+    return events_from_table(encoder, checked_table(table, EXPECTED, EventError))
+
+
+def events_from_table(encoder: Encoder, table: pa.Table) -> EventBatch:
+    """A batch from a table that was checked."""
     if encoder.schema.is_open and encoder.elements:  # their attributes have no columns
         return encode_events(encoder, rows_of(table))
     try:
@@ -190,7 +197,7 @@ def as_table(given: Any) -> pa.Table:
     try:
         return pa.table(given)
     except (TypeError, ValueError, pa.ArrowException) as why:
-        raise EventError(f"expected a list of events or an Arrow table: {why}") from None
+        raise EventError(f"expected {EXPECTED}: {why}") from None
 
 
 def _one(chunked: pa.ChunkedArray) -> pa.Array:
@@ -233,8 +240,7 @@ def _read(encoder: Encoder, at: int, array: pa.Array, texts_wanted: bool) -> _Re
     ):
         rows = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
         array = array.flatten()
-    if types.is_string_view(array.type):
-        array = _null_views_cleared(array).cast(pa.large_string())  # few functions take views
+    array = plain_array(array)  # few functions take views
     if isinstance(array, pa.DictionaryArray) and array.dictionary.null_count:
         array = array.dictionary_decode()  # the dictionary itself may contain a null
     if array.null_count or empty:
@@ -248,21 +254,6 @@ def _read(encoder: Encoder, at: int, array: pa.Array, texts_wanted: bool) -> _Re
         bad = rows[bad]
     kept = None if texts is None else Texts(texts[0], texts[1], rows)
     return _ReadColumn(Column(codes, rows), kept, bad)
-
-
-def _null_views_cleared(array: pa.Array) -> pa.Array:
-    """Texts whose nulls lead nowhere: a cast follows them, and nobody has checked them."""
-    if not array.null_count:
-        return array
-    bound = np.asarray(array.is_valid())
-    _, views, *texts = array.buffers()
-    assert views is not None
-    many = 2 * len(array)
-    start = 16 * array.offset
-    found = np.frombuffer(memoryview(views), np.int64, many, start).reshape(-1, 2).copy()
-    found[~bound] = 0
-    bits = pa.py_buffer(np.packbits(bound, bitorder="little"))
-    return pa.Array.from_buffers(array.type, len(array), [bits, pa.py_buffer(found), *texts])
 
 
 def _views(

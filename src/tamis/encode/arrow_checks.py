@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.encode.tables.frames import ABSENT, is_frame, nan_as_null, without_index
+from tamis.encode.tables.view_columns import without_views
 from tamis.errors import TamisError
 
 _NESTING = 32
@@ -27,7 +28,7 @@ def checked_table(
 
     If missing values are absent, NaN becomes null. By default they are in DataFrames only.
     """
-    table = _arrow_table(given, expected, error)
+    table = without_views(_arrow_table(given, expected, error))
     if is_frame(given):
         table = without_index(table)
         missing = missing or ABSENT

@@ -19,6 +19,7 @@ from tamis.model.domain import INT_HIGH, INT_LOW, TEXT_LIMIT, RefusalError, Text
 from tamis.model.dynamic import Dynamic
 from tamis.model.elements.structs import Structs
 from tamis.model.event import Event
+from tamis.model.frame_values import without_nulls
 from tamis.model.schema import Schema
 
 _TEXT = Text()
@@ -33,8 +34,14 @@ def has_dynamic(schema: Schema) -> bool:
 
 
 def encode_events(encoder: Encoder, events: Sequence[Mapping[str, Any]]) -> EventBatch:
-    """A batch of events that were validated before."""
-    return encoder.events([Event.of(encoder.schema, each) for each in events])
+    """A batch of events; an error names the first row that is invalid."""
+    found = []
+    for row, each in enumerate(events):
+        try:
+            found.append(Event.of(encoder.schema, each))
+        except EventError as why:
+            raise why.at_row(row) from None
+    return encoder.events(found)
 
 
 def refusal(schema: Schema, event: Any) -> str | None:
@@ -70,13 +77,4 @@ def _wrong_value(event: Mapping[str, Any]) -> str | None:
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     """The rows of a table as events. A table has a place for every attribute: null is absent."""
-    return [_without_nulls(row) for row in table.to_pylist()]
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        inner = {name: _without_nulls(each) for name, each in value.items()}
-        return {name: each for name, each in inner.items() if each is not None}
-    if isinstance(value, list):
-        return [_without_nulls(each) for each in value if each is not None]
-    return value
+    return [without_nulls(row) for row in table.to_pylist()]

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from tamis.encode.arrow import events_from_arrow
+from tamis.encode.arrow import EXPECTED, events_from_table
 from tamis.encode.arrow_checks import checked_table
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
@@ -17,7 +18,7 @@ from tamis.encode.tables.frames import (
     REFUSE,
     check_missing,
     frame_rows,
-    is_frame,
+    has_objects,
     missing_cells,
 )
 from tamis.encode.validation import Refused, validate
@@ -29,7 +30,6 @@ from tamis.model.frame_values import without_missing
 
 REFUSE_ALL, SKIP, REPORT = "refuse", "skip", "report"
 BAD = (REFUSE_ALL, SKIP, REPORT)
-_EXPECTED = "a list of events or an Arrow table"
 
 
 class GoodEvents(NamedTuple):
@@ -54,15 +54,16 @@ def encode_events(encoder: Encoder, events: Any, missing: str | None) -> EventBa
         if missing == REFUSE:
             for row, reason in sorted(missing_cells(events).items()):
                 raise EventError(reason, rule="R2").at_row(row)
-        if is_frame(events):
-            try:
-                checked_table(events, _EXPECTED, EventError, missing)
-            except EventError:  # Arrow has no columns of mixed types
-                rows = frame_rows(events)
-                if rows is None:
-                    raise
-                return encode_events(encoder, rows, missing or ABSENT)
-        return events_from_arrow(encoder, events, missing)
+        rows = None
+        try:
+            table = _table(events, missing)
+        except EventError:
+            rows = frame_rows(events)
+            if rows is None:
+                raise
+        if rows is not None:
+            return encode_events(encoder, rows, missing or ABSENT)
+        return events_from_table(encoder, table)
     found = []
     stamp = encoder.stamp  # before: a condition of another thread may bring attributes
     for row, given in enumerate(_rows(events)):
@@ -73,6 +74,13 @@ def encode_events(encoder: Encoder, events: Any, missing: str | None) -> EventBa
     return _stamped(encoder.events(found), stamp)
 
 
+def _table(events: Any, missing: str | None) -> pa.Table:
+    """A table, checked; Arrow has no columns of mixed types, nor of Python objects."""
+    if has_objects(events):
+        raise EventError("a column has Python objects")
+    return checked_table(events, EXPECTED, EventError, missing)
+
+
 def good_events(encoder: Encoder, events: Any, missing: str | None) -> GoodEvents:
     """Validate events, and encode the good ones."""
     check_missing(missing)
@@ -80,9 +88,9 @@ def good_events(encoder: Encoder, events: Any, missing: str | None) -> GoodEvent
         return _good_rows(encoder, _rows(events), missing)
     bad = missing_cells(events) if missing == REFUSE else {}
     try:
-        table = checked_table(events, _EXPECTED, EventError, missing)
+        table = _table(events, missing)
     except EventError:
-        found = frame_rows(events)  # Arrow has no columns of mixed types
+        found = frame_rows(events)
         if found is None:
             raise
         return _good_rows(encoder, found, missing or ABSENT)
@@ -129,10 +137,8 @@ def _is_arrow(events: Any) -> bool:
     if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
         return True
     if isinstance(events, (Mapping, str, bytes)) or not isinstance(events, Iterable):
-        raise EventError(
-            "expected a list of events or an Arrow table, got "
-            f"{type(events).__name__}; a single event goes to match()"
-        )
+        hint = "collect it first" if hasattr(events, "collect") else "one event goes to match()"
+        raise EventError(f"expected {EXPECTED}, got {type(events).__name__}; {hint}")
     return False
 
 
@@ -140,4 +146,4 @@ def _rows(events: Iterable[Any]) -> Iterable[Any]:
     try:
         return iter(events)
     except TypeError as why:  # for example an array of NumPy without dimensions
-        raise EventError(f"expected a list of events or an Arrow table: {why}") from None
+        raise EventError(f"expected {EXPECTED}: {why}") from None

@@ -56,8 +56,11 @@ class Event:
                 f"against version {schema.version}; pass the event as published"
             )
         if not isinstance(given, Mapping):
+            hint = "; a table goes to match_batch" if hasattr(given, "__arrow_c_stream__") else ""
+            if type(given).__name__ == "Series":  # a row of pandas
+                hint = "; pass its to_dict()"
             raise EventError(
-                f"an event is an object of attributes, got {type(given).__name__}", rule="R1"
+                f"an event is an object of attributes, got {type(given).__name__}{hint}", rule="R1"
             )
         if schema.is_open:
             values = open_values(schema, given)

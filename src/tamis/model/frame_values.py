@@ -34,3 +34,13 @@ def without_missing(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list):
         return [without_missing(each, depth + 1) for each in value if not is_missing(each)]
     return value
+
+
+def without_nulls(value: Any) -> Any:
+    """A row of a table, or a part of one, as an event: there, null is absent."""
+    if isinstance(value, dict):
+        inner = {name: without_nulls(each) for name, each in value.items()}
+        return {name: each for name, each in inner.items() if each is not None}
+    if isinstance(value, list):
+        return [without_nulls(each) for each in value if each is not None]
+    return value

@@ -140,7 +140,9 @@ def test_decimals_that_are_too_large(engine: Engine) -> None:
 
 @pytest.mark.parametrize("given", [np.array(3), 5, None, b"x"])
 def test_what_has_no_events(engine: Engine, given: Any) -> None:
-    with pytest.raises(EventError, match="expected a list of events or an Arrow table"):
+    with pytest.raises(
+        EventError, match="expected a list of events, an Arrow table or a DataFrame"
+    ):
         engine.match_batch(given)
 
 

@@ -230,36 +230,9 @@ def test_answers_as_dataframes(engine: Engine) -> None:
     frame = found.to_pandas()
     assert list(frame.columns) == ["event", "subscription"]
     assert len(frame) == found.total
-    if find_spec("polars") is None:
+    if find_spec("polars") is None:  # tests/unit/engine/test_frames.py has more of it
         with pytest.raises(EngineError, match="to_polars needs polars"):
             found.to_polars()
-    else:
-        polars: Any = import_module("polars")
-        assert isinstance(found.to_polars(), polars.DataFrame)
-        nan = polars.DataFrame({"price": [1.0, math.nan, None]})
-        assert _answers(engine, nan) == [{"price"}, set(), set()]
-
-
-class PolarsLike:
-    """What polars has: the stream interface of Arrow, in a class of its own module."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        table: Any = self._table
-        return table.__arrow_c_stream__(requested_schema)
-
-
-def test_a_frame_with_the_stream_interface_of_arrow(engine: Engine) -> None:
-    table = pa.table({"price": [1.0, math.nan, None]})
-    frame = PolarsLike(table)
-    with pytest.raises(EventError, match="event 1: "):
-        engine.match_batch(frame)
-    PolarsLike.__module__ = "polars.dataframe.frame"
-    assert _answers(engine, frame) == [{"price"}, set(), set()]
-    with pytest.raises(EventError, match="event 1: "):
-        engine.match_batch(frame, missing="refuse")
 
 
 def test_an_open_engine_looks_only_at_what_conditions_mention() -> None:

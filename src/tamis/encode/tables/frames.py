@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from tamis.encode.tables.view_columns import is_list, list_of_items
 from tamis.errors import EventError
-from tamis.model.frame_values import UNNAMED_INDEX
+from tamis.model.frame_values import UNNAMED_INDEX, without_nulls
 
 ABSENT, REFUSE = "absent", "refuse"
 MISSING = (ABSENT, REFUSE)
@@ -22,7 +23,7 @@ _PANDAS, _POLARS = "pandas", "polars"
 
 def is_frame(given: object) -> bool:
     """Whether it is a DataFrame of pandas or polars."""
-    return _library(given) in (_PANDAS, _POLARS) and hasattr(given, "__arrow_c_stream__")
+    return _library(given) in (_PANDAS, _POLARS) and type(given).__name__ == "DataFrame"
 
 
 def _library(given: object) -> str:
@@ -46,7 +47,7 @@ def nan_as_null(table: pa.Table) -> pa.Table:
         cleared = [_cleared(chunk) for chunk in column.chunks]
         if any(new is not old for new, old in zip(cleared, column.chunks, strict=True)):
             table = table.set_column(
-                at, table.field(at).with_nullable(True), pa.chunked_array(cleared, column.type)
+                at, table.schema.names[at], pa.chunked_array(cleared, cleared[0].type)
             )
     return table
 
@@ -62,17 +63,22 @@ def _cleared(array: Any) -> Any:
         cleared = [_cleared(each) for each in inner]
         if all(new is old for new, old in zip(cleared, inner, strict=True)):
             return array
-        return pa.StructArray.from_arrays(cleared, fields=list(kind), mask=array.is_null())
-    if (types.is_list(kind) or types.is_large_list(kind)) and types.is_floating(kind.value_type):
-        flat = array.flatten()
-        if _cleared(flat) is not flat:  # rare
-            lists = array.to_pylist()
-            return pa.array([_finite(each) for each in lists], kind)
+        fields = [kind.field(at).with_type(each.type) for at, each in enumerate(cleared)]
+        return pa.StructArray.from_arrays(cleared, fields=fields, mask=array.is_null())
+    if types.is_fixed_size_list(kind):
+        return _cleared(array.cast(pa.list_(kind.value_type))) if _may_be_nan(kind) else array
+    if is_list(kind) and _may_be_nan(kind):
+        items = array.flatten()
+        cleared = _cleared(items)
+        return array if cleared is items else list_of_items(array, cleared)
     return array
 
 
-def _finite(values: list[Any] | None) -> list[Any] | None:
-    return None if values is None else [each for each in values if each == each]
+def _may_be_nan(kind: pa.DataType) -> bool:
+    """Whether a type has floating numbers, itself or within."""
+    if not types.is_nested(kind):
+        return bool(types.is_floating(kind))
+    return any(_may_be_nan(kind.field(at).type) for at in range(kind.num_fields))
 
 
 def missing_cells(frame: Any) -> dict[int, str]:
@@ -92,9 +98,25 @@ def missing_cells(frame: Any) -> dict[int, str]:
 _ADVICE = "leave the attribute out, or pass missing='absent'"
 
 
+def has_objects(frame: Any) -> bool:
+    """Whether a DataFrame of polars has Python objects, which Arrow would see as bytes."""
+    frames = is_frame(frame) and _library(frame) == _POLARS
+    return frames and any(str(each) == "Object" for each in frame.dtypes)
+
+
 def frame_rows(frame: Any) -> list[dict[str, Any]] | None:
-    """The rows of a DataFrame of pandas, whose columns may mix types; None for anything else."""
-    if _library(frame) != _PANDAS or not hasattr(frame, "to_dict"):
+    """The rows of a DataFrame whose columns Arrow does not have; None for anything else.
+
+    Columns of pandas may mix types, and polars has integers of 128 bits.
+    """
+    if not is_frame(frame) or len(set(frame.columns)) < len(frame.columns):
         return None
-    rows: list[dict[str, Any]] = frame.to_dict("records")
-    return rows
+    if _library(frame) == _POLARS:
+        return [without_nulls(row) for row in frame.to_dicts()]
+    rows = frame.to_dict("records")
+    return [without_nulls({name: _listed(each) for name, each in row.items()}) for row in rows]
+
+
+def _listed(value: Any) -> Any:
+    """A value, or the list that an array of NumPy holds."""
+    return value.tolist() if getattr(value, "ndim", 0) else value

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.encode.encoder import Encoder
+from tamis.encode.tables.view_columns import is_list
 from tamis.model.schema import REFUSE
 
 
@@ -24,7 +25,7 @@ def flat_table(table: pa.Table, encoder: Encoder) -> pa.Table:
         names = [
             field.name
             for field in table.schema
-            if (types.is_struct(field.type) or (schema.unknown != REFUSE and _is_list(field.type)))
+            if (types.is_struct(field.type) or (schema.unknown != REFUSE and is_list(field.type)))
             and field.name not in done
             and (schema.is_open or field.name not in encoder.positions)
             and (field.name in schema.stems or schema.unknown == REFUSE)
@@ -54,10 +55,6 @@ def _takes_lists(name: str, encoder: Encoder) -> bool:
     )
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return types.is_list(kind) or types.is_large_list(kind)
-
-
 def _fields(name: str, column: pa.ChunkedArray) -> Iterator[tuple[str, Any]]:
     if types.is_struct(column.type):
         inner = pa.table({name: column}).flatten()
@@ -67,7 +64,7 @@ def _fields(name: str, column: pa.ChunkedArray) -> Iterator[tuple[str, Any]]:
     assert isinstance(lists, pa.ListArray | pa.LargeListArray)
     lengths = np.asarray(lists.value_lengths().fill_null(0)).astype(np.int64)
     items: Any = lists.flatten()
-    while _is_list(items.type):  # the items of all lists within
+    while is_list(items.type):  # the items of all lists within
         ends = np.concatenate([[0], np.cumsum(lengths)])
         within = np.asarray(items.value_lengths().fill_null(0)).astype(np.int64)
         lengths = np.diff(np.concatenate([[0], np.cumsum(within)])[ends])
