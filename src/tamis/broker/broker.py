@@ -52,6 +52,7 @@ from tamis.errors import BrokerError, BrokerStoppedError, NotFoundError, QuotaEr
 from tamis.language.dialects import NATIVE
 from tamis.model.explain import Explanation
 from tamis.model.schema import Schema
+from tamis.operators.enabled_operators import EnabledOperators
 from tamis.store.changes import CANCEL, RENEW, SUBSCRIBE, UPDATE
 from tamis.store.subscription_snapshot import Id
 
@@ -92,9 +93,12 @@ class Broker:
         found: Callable[[NotificationPairs], None] = lambda pairs: None,
         failed: Callable[[], None] = lambda: None,
         sinks: SinkRules | None = None,
+        operators: Iterable[str] = (),
         rebuild: bool = False,
         database: str | None = None,
     ) -> None:
+        """`operators` are packs, operators and modules that conditions may call: no others."""
+        self.operators = EnabledOperators.named(operators)
         self.folder = DataFolder(Path(folder))
         self.limits = limits or Limits()
         with ExitStack() as opened:
@@ -112,7 +116,7 @@ class Broker:
             self.webhooks = Webhooks(
                 self.log, self.state, records, self._tickets, self._clock.now, sinks or SinkRules()
             )
-            self._checker = ConditionChecker(self.log.schema_at())
+            self._checker = ConditionChecker(self.log.schema_at(), self.operators)
             self._matching: InlineMatching | None = None
             if matching:
                 places = (self.folder.index, self.folder.notifications)
@@ -121,12 +125,17 @@ class Broker:
                     found(pairs)
                     self.webhooks.wake(pairs)
 
-                self._matching = InlineMatching(self.log, *places, tell)
+                self._matching = InlineMatching(self.log, *places, tell, self.operators)
                 opened.callback(self._matching.stop)
                 self.webhooks.start(self._matching)
                 opened.callback(self.webhooks.stop)
                 files = self._matching.files
-                keeper = VersionKeeper(self.log, self.folder.index, lambda: files.matched)
+                keeper = VersionKeeper(
+                    self.log,
+                    self.folder.index,
+                    lambda: files.matched,
+                    operators=self.operators.entries,
+                )
                 opened.callback(keeper.stop)
             self._sequencer = Sequencer(
                 self.log, self.state, dedup, self._clock, self._feed, failed, storage.turns
@@ -349,7 +358,7 @@ class Broker:
         self, condition: str, event: Mapping[str, Any], language: str = NATIVE
     ) -> Explanation:
         """Explain why an event satisfies a condition or not."""
-        with Engine(self.schema) as engine:
+        with Engine(self.schema, operators=self.operators) as engine:
             return engine.explain(engine.subscribe(condition, language=language), event)
 
     def dry_run(self, event: Mapping[str, Any], caller: Caller = ANONYMOUS) -> list[Id]:

@@ -10,21 +10,22 @@ from typing import Any
 from tamis.engine import Engine
 from tamis.errors import BrokerError
 from tamis.model.schema import Schema
+from tamis.operators.enabled_operators import EnabledOperators
 
 
 class ConditionChecker:
     """Checks conditions as a subscribe does. Threads may share it."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._lock = Lock()
-        self._engine = Engine(schema)
+    def __init__(self, schema: Schema, operators: EnabledOperators) -> None:
+        self._lock, self._operators = Lock(), operators
+        self._engine = Engine(schema, operators=operators)
 
     def check(self, condition: str, language: str, schema: Schema) -> None:
         """Raise what is wrong with a condition under a schema."""
         checked_text(condition, "the condition")
         with self._lock:
             if self._engine.schema is not schema:
-                self._engine = Engine(schema)
+                self._engine = Engine(schema, operators=self._operators)
             self._engine.encoder.forget_reserved()
             self._engine.compile(condition, language)
 

@@ -21,6 +21,7 @@ from tamis.service import (
     event_routes,
     key_routes,
     notification_routes,
+    operator_routes,
     question_routes,
     schema_routes,
     subscription_routes,
@@ -80,6 +81,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     app.include_router(key_routes.router)
     app.include_router(consumer_routes.router)
     app.include_router(question_routes.router)
+    app.include_router(operator_routes.router)
     app.router.routes += notification_routes.routes
     app.include_router(schema_routes.router)
     app.add_api_route("/livez", _alive, methods=["GET"], include_in_schema=False)

@@ -72,6 +72,7 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
             failed=fail,
             rebuild=settings.rebuild,
             sinks=SinkRules.of(settings.allow_sink),
+            operators=settings.operators,
         ) as broker,
     ):
         done = broker.recovered

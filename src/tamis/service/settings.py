@@ -27,6 +27,9 @@ class Settings:
     allow_sink: tuple[str, ...] = setting(
         (), "Also send webhooks to this address, network or host; may be repeated."
     )
+    operators: tuple[str, ...] = setting(
+        (), "Packs, operators or modules of operators that conditions may call; may be repeated."
+    )
     rebuild: bool = setting(False, "Build the state database anew from the log.")
     body_bytes: Bytes = setting(Bytes(16 << 20), "Largest body of a request.", least=1)
     longest_wait: timedelta = setting(

@@ -1,6 +1,6 @@
 """Compile the live subscriptions of a log into a version, so that a start need not parse them.
 
-    python -m tamis.broker.matching.compile_version LOG INDEX SEQUENCE
+    python -m tamis.broker.matching.compile_version LOG INDEX SEQUENCE OPERATORS
 
 The broker runs this in a child process: it takes memory and a core for seconds, and the broker goes
 on meanwhile.
@@ -11,12 +11,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tamis.broker.matching.log_engine import LogEngine
+from tamis.broker.matching.log_engine import LEFT_OUT, OPERATORS, LogEngine
 from tamis.errors import BrokerError
+from tamis.operators.enabled_operators import EnabledOperators
 from tamis.store.log import Log
+from tamis.store.subscription_snapshot import Id
 from tamis.store.version import OF, Shard, Version, describe
 from tamis.store.versions import Versions
 
@@ -24,9 +26,14 @@ _SHARD = "shard-0000"
 _NICE = 10  # the broker comes first
 
 
-def compile_version(log: Log, index: Path, sequence: int) -> Version:
+def compile_version(
+    log: Log, index: Path, sequence: int, operators: EnabledOperators | None = None
+) -> Version:
     """Publish the version of a sequence number, and return it."""
-    follower = LogEngine.at(log, index, sequence)
+    follower = LogEngine.at(log, index, sequence, operators)
+    left_out: dict[str, list[Id]] = {}
+    for id, reason in follower.left_out.items():
+        left_out.setdefault(reason, []).append(id)
     versions = Versions(index)
     with versions.publish(sequence) as draft:
         follower.engine.save(draft / _SHARD)
@@ -37,7 +44,12 @@ def compile_version(log: Log, index: Path, sequence: int) -> Version:
             schema=follower.engine.schema.to_dict(),
             ids=log.ids,
             shards=[Shard(_SHARD, len(follower.engine), size)],
-            made={OF: log.identity, "refused": follower.refused},
+            made={
+                OF: log.identity,
+                "refused": len(follower.left_out),
+                LEFT_OUT: left_out,
+                OPERATORS: sorted(operators or ()),
+            },
         )
     found = versions.at(sequence)
     if found is None or found.sequence != sequence:
@@ -46,10 +58,18 @@ def compile_version(log: Log, index: Path, sequence: int) -> Version:
 
 
 def compile_in_child(
-    log: Log, index: Path, sequence: int, stopping: Callable[[], bool] = lambda: False
+    log: Log,
+    index: Path,
+    sequence: int,
+    stopping: Callable[[], bool] = lambda: False,
+    operators: Iterable[str] = (),
 ) -> None:
-    """Publish the version of a sequence number from another process, unless it has to stop."""
-    command = [sys.executable, "-m", __name__, str(log.folder), str(index), str(sequence)]
+    """Publish the version of a sequence number from another process, unless it has to stop.
+
+    `operators` are the entries of `EnabledOperators`: the process loads them itself.
+    """
+    given = [str(log.folder), str(index), str(sequence), ",".join(operators)]
+    command = [sys.executable, "-m", __name__, *given]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as child:
         errors = ""
         while child.returncode is None:
@@ -65,4 +85,5 @@ def compile_in_child(
 
 if __name__ == "__main__":
     os.nice(_NICE)
-    compile_version(Log.open(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
+    named = EnabledOperators.named([sys.argv[4]])
+    compile_version(Log.open(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), named)

@@ -24,12 +24,15 @@ from tamis.broker.matching.notification_files import (
     NotificationPairs,
     dead_letters,
 )
+from tamis.broker.matching.timed_pace import TimedPace
 from tamis.broker.sequence.answers import AnsweredWith
 from tamis.broker.sequence.sequencer import Committed
 from tamis.errors import BrokerError, StoreError
 from tamis.files.os_errors import is_full
+from tamis.operators.enabled_operators import EnabledOperators
+from tamis.operators.report import Report
 from tamis.replay.event_source import EventChunk, RowLayout
-from tamis.replay.pipeline import BatchPace, read_events
+from tamis.replay.pipeline import read_events
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
 from tamis.store.pack import CHANGES, EVENTS
@@ -55,6 +58,7 @@ class InlineMatching:
         index: Path,
         folder: Path,
         found: Callable[[NotificationPairs], None] = lambda pairs: None,
+        operators: EnabledOperators | None = None,
     ) -> None:
         self._log, self._found = log, found
         self.id_type = ID_TYPES[log.ids]
@@ -65,7 +69,8 @@ class InlineMatching:
                 f"{log.end:,}: it is not the folder of this log"
             )
         self.matched = max(self.files.matched, log.begin)
-        self._follower = LogEngine.at(log, index, self.matched)
+        self._follower = LogEngine.at(log, index, self.matched, operators)
+        self._pace = TimedPace(AT_ONCE)
         self._packs: deque[Committed] = deque()
         self._waits = 0
         self._changed = Condition()
@@ -95,6 +100,7 @@ class InlineMatching:
             self._stopping = True
             self._changed.notify_all()
         self._thread.join()
+        self._follower.engine.close()
 
     def wait(self, sequence: int, seconds: float) -> int:
         """Wait until the event with a number is matched; returns where matching is."""
@@ -120,6 +126,15 @@ class InlineMatching:
     def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
         """The subscriptions that an event would match now. It waits for at most one batch."""
         return self._follower.engine.match(event)
+
+    def report(self) -> Report:
+        """The calls of operators since the start."""
+        return self._follower.engine.report()
+
+    @property
+    def left_out(self) -> dict[Id, str]:
+        """The live subscriptions that are not matched, each with the reason."""
+        return dict(self._follower.left_out)
 
     # -- the thread ------------------------------------------------------------------------------
 
@@ -201,7 +216,8 @@ class InlineMatching:
         numbers = np.arange(first, first + table.num_rows, dtype=np.int64)
         layout = RowLayout(document=engine.schema.text)
         chunk = EventChunk(numbers, table, layout)
-        for events in read_events([chunk], engine.encoder, BatchPace(AT_ONCE, AT_ONCE)):
+        for events in read_events([chunk], engine.encoder, self._pace):
+            began = time.monotonic()
             answer = engine.match_batch(events.valid.batch(engine.encoder))
             ids = answer.arrow_ids(self.id_type == pa.string())
             refused = events.valid.refused
@@ -210,6 +226,8 @@ class InlineMatching:
                 self._dead.append(dead_letters(rows, *events.refusals().values()))
             low, high = int(events.chunk.numbers[0]), int(events.chunk.numbers[-1]) + 1
             self._publish(NotificationPairs(low, high, events.numbers[answer.events], ids))
+            if engine.calls:
+                self._pace.note_seconds(high - low, time.monotonic() - began)
 
     def _publish(self, pairs: NotificationPairs) -> None:
         if len(pairs.numbers):

@@ -9,41 +9,61 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.engine import Engine
-from tamis.errors import TamisError
+from tamis.errors import OperatorError, TamisError
 from tamis.language.dialects import NATIVE
 from tamis.model.schema import Schema
+from tamis.operators.enabled_operators import EnabledOperators
 from tamis.replay.live_subscriptions import subscribe_rows
 from tamis.store.changes import RENEW, SUBSCRIBE, UPDATE
 from tamis.store.log import Log
-from tamis.store.version import OF
+from tamis.store.subscription_snapshot import Id
+from tamis.store.version import OF, Version
 from tamis.store.versions import Versions
 
+OPERATORS = "operators"  # key in `made` of a version: those that were enabled
+LEFT_OUT = "left_out"  # key in `made`: the subscriptions that were left out, by reason
 _MANY = 64  # subscribes in a row that are loaded as a table
+_LONGEST = 300  # characters of a reason
 
 
 class LogEngine:
     """An engine with the subscriptions that are live after all changes before `sequence`.
 
     It changes in place: a caller matches all events before a change, then takes the change in.
+    Conditions that the log holds and the engine does not accept are left out, with the reason: one
+    calls an operator that is not enabled any more, for example. They match nothing until they are
+    accepted again.
     """
 
     def __init__(self, engine: Engine, sequence: int) -> None:
         self.engine, self.sequence = engine, sequence
-        self.refused = 0  # conditions that the log holds and this engine does not accept
+        self.left_out: dict[Id, str] = {}
 
     @classmethod
-    def at(cls, log: Log, index: Path, sequence: int) -> LogEngine:
+    def at(
+        cls, log: Log, index: Path, sequence: int, operators: EnabledOperators | None = None
+    ) -> LogEngine:
         """Open the latest version that is not after a number, and take in what came since."""
+        enabled = EnabledOperators() if operators is None else operators
         version = Versions(index).at(sequence) if index.is_dir() else None
-        if version is not None and (
-            version.made.get(OF) != log.identity or len(version.shards) != 1
-        ):
-            version = None
-        if version is None:
-            follower = cls(Engine(log.schema_at(0)), 0)
-        else:
-            follower = cls(Engine.open(version.shard_folders[0]), version.sequence)
+        follower = None
+        if version is not None and _is_usable(version, log, enabled):
+            follower = cls._opened(version, enabled)
+        if follower is None:
+            follower = cls(Engine(log.schema_at(0), operators=enabled), 0)
         follower.advance(log, sequence)
+        return follower
+
+    @classmethod
+    def _opened(cls, version: Version, enabled: EnabledOperators) -> LogEngine | None:
+        """The engine of a version; None if one of its conditions calls an operator that is gone."""
+        try:
+            engine = Engine.open(version.shard_folders[0], operators=enabled)
+        except OperatorError:
+            return None
+        follower = cls(engine, version.sequence)
+        for reason, ids in version.made.get(LEFT_OUT, {}).items():
+            follower.left_out |= dict.fromkeys(ids, reason)
         return follower
 
     def advance(self, log: Log, end: int) -> None:
@@ -86,12 +106,15 @@ class LogEngine:
         table = pa.table(
             {"id": list(unique), "condition": [row["condition"] for row in unique.values()]}
         )
-        self.refused += len(subscribe_rows(self.engine, table))
+        ids = list(unique)
+        for at, reason in subscribe_rows(self.engine, table):
+            self._leave_out(ids[at], reason)
 
     def _change(self, row: dict[str, Any]) -> None:
         kind, id = row["kind"], row["id"]
         if kind == RENEW:
             return
+        self.left_out.pop(id, None)
         if id in self.engine:
             self.engine.unsubscribe(id)
         if kind in (SUBSCRIBE, UPDATE):
@@ -99,5 +122,16 @@ class LogEngine:
                 self.engine.subscribe(
                     row["condition"], id, language=row["language"] or NATIVE, stored=True
                 )
-            except TamisError:
-                self.refused += 1
+            except TamisError as why:
+                self._leave_out(id, str(why))
+
+    def _leave_out(self, id: Id, reason: str) -> None:
+        first = reason.partition("\n")[0]
+        self.left_out[id] = first[:_LONGEST]
+
+
+def _is_usable(version: Version, log: Log, enabled: EnabledOperators) -> bool:
+    """Whether a version is of this log, and lacks nothing that would be accepted now."""
+    made = version.made
+    same = not made.get("refused") or made.get(OPERATORS) == sorted(enabled)
+    return made.get(OF) == log.identity and len(version.shards) == 1 and same

@@ -22,8 +22,14 @@ class VersionKeeper:
     """
 
     def __init__(
-        self, log: Log, index: Path, matched: Callable[[], int], changes: int = CHANGES
+        self,
+        log: Log,
+        index: Path,
+        matched: Callable[[], int],
+        changes: int = CHANGES,
+        operators: tuple[str, ...] = (),
     ) -> None:
+        self._operators = operators
         self._log, self._index, self._matched, self._changes = log, index, matched, changes
         self.failure: TamisError | None = None  # of the last attempt
         self._stopping = Event()
@@ -49,6 +55,6 @@ class VersionKeeper:
         since = 0 if latest is None else latest.sequence
         if target <= since or self._log.counts(since, target)[1] < self._changes:
             return False
-        compile_in_child(self._log, self._index, target, self._stopping.is_set)
+        compile_in_child(self._log, self._index, target, self._stopping.is_set, self._operators)
         Versions(self._index).sweep(target)
         return True

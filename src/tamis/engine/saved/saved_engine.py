@@ -32,6 +32,7 @@ from tamis.match.capabilities import layout_of, restore, saved_form
 from tamis.match.registry import create, name_of
 from tamis.model.schema import Schema
 from tamis.operators.operator import Operator
+from tamis.operators.registry import Operators
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
@@ -96,7 +97,7 @@ def open_engine(
     kind: type[AnEngine],
     folder: str | os.PathLike[str],
     verify: bool,
-    operators: Operator | Iterable[Operator],
+    operators: Operator | Iterable[Operator] | Operators,
     scheduler: str | None,
     options: Mapping[str, Any],
 ) -> AnEngine:

@@ -1,0 +1,178 @@
+"""Operators in a broker: only those that are enabled, and none that stops the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tamis.broker.broker import Broker
+from tamis.broker.incoming import IncomingEvent
+from tamis.broker.matching.timed_pace import AIM, TimedPace
+from tamis.broker.matching.version_keeper import VersionKeeper
+from tamis.errors import OperatorError
+from tamis.operators.enabled_operators import EnabledOperators
+from tamis.store.versions import Versions
+
+SCHEMA = {"attributes": {"price": "decimal", "title": "text"}}
+MODULE = "tests.unit.broker.watch_operators"
+
+
+def _publish(broker: Broker, *events: dict[str, Any]) -> list[int]:
+    given = [IncomingEvent(json.dumps(each)) for each in events]
+    numbers = broker.publish(given).result().numbers
+    assert broker.matching.wait(numbers[-1], 60) > numbers[-1]
+    return numbers
+
+
+def _pairs(broker: Broker, after: int = -1) -> set[tuple[int, Any]]:
+    return {
+        pair
+        for each in broker.matching.notifications(after)
+        for pair in zip(each.numbers.tolist(), each.ids.to_pylist(), strict=True)
+    }
+
+
+def test_a_pack_an_operator_and_a_module_are_enabled_by_name() -> None:
+    assert [*EnabledOperators.named(["text"])] == [
+        "hasKeyword", "hasPhrase", "matchesPattern", "patternGroups", "wordCount",
+    ]  # fmt: skip
+    assert [*EnabledOperators.named(["wordCount", MODULE])] == [
+        "wordCount", "titleWords", "hangsOn", "fromElsewhere", "slowly",
+    ]  # fmt: skip
+    with pytest.raises(OperatorError, match="'txet' is not a pack.*did you mean 'text'"):
+        EnabledOperators.named(["txet"])
+    with pytest.raises(OperatorError, match="'tests.unit.broker' declares no operators"):
+        EnabledOperators.named(["tests.unit.broker"])
+
+
+def test_an_operator_that_is_not_enabled_is_refused(tmp_path: Path) -> None:
+    with Broker(tmp_path, SCHEMA, operators=["wordCount", f"{MODULE}"]) as broker:
+        for condition in ("hasKeyword(oak)", "price < 5 or hasKeyword(oak)"):
+            with pytest.raises(OperatorError, match="'hasKeyword' is not enabled here"):
+                broker.subscribe(condition)
+            with pytest.raises(OperatorError, match="'hasKeyword' is not enabled here"):
+                broker.check(condition)
+        lease = broker.subscribe("titleWords(?n) and ?n > 1").result()
+        with pytest.raises(OperatorError, match="'hasKeyword' is not enabled here"):
+            broker.update(lease.id, ticket=lease.ticket, condition="hasKeyword(oak)").result()
+        assert broker.explain("titleWords(?n) and ?n > 1", {"title": "an oak"}).holds
+        (number,) = _publish(broker, {"title": "an oak"})
+        assert _pairs(broker) == {(number, lease.id)}
+        assert broker.matching.report()["titleWords"].calls == 1
+
+
+def test_conditions_with_an_operator_that_is_gone_stop_nothing(tmp_path: Path) -> None:
+    """They are left out, also from a version, and match again when the operator is back."""
+    with Broker(tmp_path, SCHEMA, operators=[MODULE]) as broker:
+        called = [broker.subscribe("titleWords(?n) and ?n > 1").result() for _ in range(70)]
+        plain = broker.subscribe("price < 5").result()
+        _publish(broker, {"price": 1})
+        keeper = VersionKeeper(
+            broker.log, tmp_path / "index", lambda: broker.matching.files.matched, 1, (MODULE,)
+        )
+        time.sleep(1.5)  # until the notifications are on disk
+        assert keeper.look()
+        keeper.stop()
+    assert Versions(tmp_path / "index").latest() is not None
+    ids = {each.id for each in called}
+    with Broker(tmp_path) as broker:
+        assert set(broker.matching.left_out) == ids
+        assert {*broker.matching.left_out.values()} == {
+            "operator 'titleWords' is not enabled here; whoever runs the service may enable it"
+        }
+        (number,) = _publish(broker, {"price": 1, "title": "an oak"})
+        assert _pairs(broker, number - 1) == {(number, plain.id)}
+        broker.cancel(called[0].id, ticket=called[0].ticket).result()
+        broker.update(called[1].id, ticket=called[1].ticket, condition="price < 5").result()
+        (number,) = _publish(broker, {"price": 1, "title": "an oak"})
+        assert _pairs(broker, number - 1) == {(number, plain.id), (number, called[1].id)}
+        assert set(broker.matching.left_out) == ids - {called[0].id, called[1].id}
+        time.sleep(1.5)
+        keeper = VersionKeeper(
+            broker.log, tmp_path / "index", lambda: broker.matching.files.matched, 1
+        )
+        assert keeper.look()
+        keeper.stop()
+    with Broker(tmp_path) as broker:  # from a version that lacks them
+        assert set(broker.matching.left_out) == ids - {called[0].id, called[1].id}
+    with Broker(tmp_path, operators=[MODULE]) as broker:
+        assert not broker.matching.left_out
+        (number,) = _publish(broker, {"price": 9, "title": "an oak"})
+        assert _pairs(broker, number - 1) == {(number, each.id) for each in called[2:]}
+
+
+def test_an_operator_that_hangs_or_crashes_stops_no_other(tmp_path: Path) -> None:
+    with Broker(tmp_path, SCHEMA, operators=[MODULE]) as broker:
+        hangs = broker.subscribe("hangsOn(slow)").result().id
+        works = broker.subscribe("hangsOn(never)").result().id
+        apart = broker.subscribe("fromElsewhere()").result().id
+        plain = broker.subscribe("title exists").result().id
+        events = _publish(broker, {"title": "quick"}, {"title": "slow"}, {"title": "crash"})
+        found = _pairs(broker)
+        assert found >= {(number, plain) for number in events}
+        assert {(events[0], each) for each in (hangs, works, apart)} <= found
+        assert (events[1], hangs) not in found
+        assert (events[2], apart) not in found
+        report = broker.matching.report()
+        assert report["hangsOn"].timeouts >= 1
+        assert report["fromElsewhere"].raised == 1
+        assert 'hangsOn("slow")' in report["hangsOn"].constants
+
+        worker = _children()
+        assert worker, "the operator has a process of its own"
+        for each in worker:
+            os.kill(each, signal.SIGKILL)
+        until = time.monotonic() + 60
+        while time.monotonic() < until:  # the next worker starts in the background
+            (number,) = _publish(broker, {"title": "quick again"})
+            found = _pairs(broker, number - 1)
+            assert (number, plain) in found
+            if (number, apart) in found:
+                break
+        assert (number, apart) in found
+    assert not set(_children()) & set(worker)
+
+
+def _children() -> list[int]:
+    """The worker processes of operators below this one."""
+    found = []
+    for each in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
+        for child in map(int, each.read_text().split()):
+            command = Path(f"/proc/{child}/cmdline").read_bytes()
+            if b"worker_main" in command:
+                found.append(child)
+    return found
+
+
+def test_a_slow_operator_makes_batches_short(tmp_path: Path) -> None:
+    """An event waits for the calls of those before it, not for a whole batch after it."""
+    with Broker(tmp_path, SCHEMA, operators=[MODULE]) as broker:
+        slow = broker.subscribe("price > 0 and slowly()").result().id
+        plain = broker.subscribe("price >= 0").result().id
+        _publish(broker, *({"price": 1} for _ in range(20)))  # it learns how slow they are
+        numbers = broker.publish([IncomingEvent('{"price": 1}')] * 60).result().numbers
+        broker.matching.wait(numbers[0], 60)
+        assert broker.matching.matched < numbers[-1], "the first came before the last was called"
+        assert broker.matching.wait(numbers[-1], 60) > numbers[-1]
+        assert _pairs(broker, numbers[0] - 1) == {
+            (number, id) for number in numbers for id in (slow, plain)
+        }
+
+
+def test_the_pace_follows_the_time() -> None:
+    pace = TimedPace(1024)
+    pace.note_seconds(1024, 10.24)
+    assert pace.step == 10
+    pace.note_seconds(10, 1000.0)
+    assert pace.step == 1
+    steps = []
+    for _ in range(6):
+        pace.note_seconds(pace.step, AIM / 1e6)
+        steps.append(pace.step)
+    assert steps == [4, 16, 64, 256, 1024, 1024]

@@ -1,0 +1,40 @@
+"""Operators of the tests of the broker: a quick one, and three that misbehave in ways of their own.
+
+A service is told of this module by its name.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from tamis import operator
+
+
+@operator(reads=("title",), gives={"words": "number"}, run="here")
+def titleWords(title: str) -> int:  # noqa: N802
+    """The number of words in a title."""
+    return len(title.split())
+
+
+@operator(reads=("title",), arguments={"word": "text"}, timeout=0.3, pure=False)
+def hangsOn(title: str, word: str) -> bool:  # noqa: N802
+    """Hangs if the title has the word."""
+    if word in title:
+        time.sleep(1.0)
+    return True
+
+
+@operator(reads=("title",), run="process", timeout=5.0, pure=False)
+def fromElsewhere(title: str) -> bool:  # noqa: N802
+    """Ends its process if the title asks for it."""
+    if title == "crash":
+        os._exit(3)
+    return True
+
+
+@operator(reads=("price",), run="here", pure=False, cost=20)
+def slowly(price: float) -> bool:
+    """Takes a while."""
+    time.sleep(0.02)
+    return price >= 0
