@@ -11,22 +11,22 @@ import time
 from tamis import operator
 
 
-@operator(reads=("title",), gives={"words": "number"}, run="here")
-def titleWords(title: str) -> int:  # noqa: N802
+@operator(name="titleWords", reads=("title",), gives={"words": "number"}, run="here")
+def title_words(title: str) -> int:
     """The number of words in a title."""
     return len(title.split())
 
 
-@operator(reads=("title",), arguments={"word": "text"}, timeout=0.3, pure=False)
-def hangsOn(title: str, word: str) -> bool:  # noqa: N802
+@operator(name="hangsOn", reads=("title",), arguments={"word": "text"}, timeout=0.3, pure=False)
+def hangs_on(title: str, word: str) -> bool:
     """Hangs if the title has the word."""
     if word in title:
         time.sleep(1.0)
     return True
 
 
-@operator(reads=("title",), run="process", timeout=5.0, pure=False)
-def fromElsewhere(title: str) -> bool:  # noqa: N802
+@operator(name="fromElsewhere", reads=("title",), run="process", timeout=5.0, pure=False)
+def from_elsewhere(title: str) -> bool:
     """Ends its process if the title asks for it."""
     if title == "crash":
         os._exit(3)
