@@ -130,12 +130,8 @@ class Broker:
                 self.webhooks.start(self._matching)
                 opened.callback(self.webhooks.stop)
                 files = self._matching.files
-                keeper = VersionKeeper(
-                    self.log,
-                    self.folder.index,
-                    lambda: files.matched,
-                    operators=self.operators.entries,
-                )
+                named = self.operators.entries
+                keeper = VersionKeeper(self.log, places[0], lambda: files.matched, operators=named)
                 opened.callback(keeper.stop)
             self._sequencer = Sequencer(
                 self.log, self.state, dedup, self._clock, self._feed, failed, storage.turns
