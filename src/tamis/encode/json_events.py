@@ -33,6 +33,18 @@ def has_dynamic(schema: Schema) -> bool:
     )
 
 
+def known_values(schema: Schema, event: Mapping[str, Any], within: str = "") -> Mapping[str, Any]:
+    """An event without what its schema ignores: a later schema may have attributes of that name."""
+    found: dict[str, Any] = {}
+    for name, value in event.items():
+        path = f"{within}{name}"
+        if path in schema.attributes:
+            found[name] = value
+        elif isinstance(value, Mapping):
+            found[name] = known_values(schema, value, f"{path}.")
+    return found
+
+
 def encode_events(encoder: Encoder, events: Sequence[Mapping[str, Any]]) -> EventBatch:
     """A batch of events; an error names the first row that is invalid."""
     found = []

@@ -23,7 +23,7 @@ from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.codes import NameCodec, codec
 from tamis.encode.encoded_events import Elements, EncodedEvents
 from tamis.encode.encoder import Encoder
-from tamis.encode.json_events import encode_events, refusal, rows_of
+from tamis.encode.json_events import encode_events, known_values, refusal, rows_of
 from tamis.errors import SchemaError
 from tamis.files.arrays import Int64s
 from tamis.model.schema import Schema
@@ -51,7 +51,7 @@ class ValidEvents:
     schema: Schema
     stamp: int  # of the encoder that made the codes
     ignored: dict[str, int] = field(default_factory=dict)  # values left out of all rows, by name
-    given: Sequence[Mapping[str, Any]] | None = None  # the events, if attributes are dynamic
+    given: Sequence[Mapping[str, Any]] | None = None  # the events as they came, if that is needed
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -74,7 +74,10 @@ class ValidEvents:
         Its schema may extend theirs. Any other schema validates them again.
         """
         if self.given is not None:
-            return encode_events(encoder, self.given)
+            given = self.given
+            if not self.schema.is_open and not same_codes(self.schema, encoder.schema):
+                given = [known_values(self.schema, each) for each in given]
+            return encode_events(encoder, given)
         found = self
         if not same_codes(self.schema, encoder.schema):
             if not extends(encoder.schema, self.schema):

@@ -88,10 +88,17 @@ class _Block(NamedTuple):
 
 
 class LineReader:
-    """Reads lines of JSON as events of one schema."""
+    """Reads lines of JSON as events of one schema.
 
-    def __init__(self, encoder: Encoder) -> None:
+    With `for_operators`, opaque values stay what they are in JSON, for the operators that read
+    them. In a table they are text.
+    """
+
+    def __init__(self, encoder: Encoder, *, for_operators: bool = False) -> None:
         self._encoder, self._schema = encoder, encoder.schema
+        domains = self._schema.attributes.values()
+        opaque = for_operators and any(isinstance(each, Opaque) for each in domains)
+        self._as_they_came = opaque or has_dynamic(self._schema)
         several = multiple(self._schema)
         self.types = arrow_types(self._schema)
         self._kinds = {
@@ -104,7 +111,7 @@ class LineReader:
         """The events of lines, which are text, or bytes of UTF-8."""
         whole = one_chunk(lines) if isinstance(lines, pa.ChunkedArray) else lines
         texts, reasons = _texts(whole)
-        if has_dynamic(self._schema):
+        if self._as_they_came:
             return self._parse_one_by_one(texts, reasons)
         trimmed = pc.ascii_trim(texts, characters=" \t\r\n")
         # With these two, no object can begin in one line and end in another: see _read.
@@ -137,7 +144,7 @@ class LineReader:
         return ParsedLines(replace(valid, rows=rows, refused=refused), len(texts))
 
     def _parse_one_by_one(self, texts: pa.Array, reasons: dict[int, str]) -> ParsedLines:
-        """Lines whose values have kinds that differ from line to line."""
+        """Lines whose values have kinds that differ from line to line, or that are opaque."""
         events: list[Any] = []
         plain: list[Event | None] = []
         for row, line in enumerate(texts.to_pylist()):

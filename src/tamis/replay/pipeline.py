@@ -163,7 +163,7 @@ def encoder_of(chunk: EventChunk, encoder: Encoder) -> Encoder:
 def _validated(chunk: EventChunk, encoder: Encoder, partial: bool) -> ReadEvents:
     encoder = encoder_of(chunk, encoder)
     if chunk.lines is not None:
-        parsed = LineReader(encoder).parse(chunk.lines)
+        parsed = LineReader(encoder, for_operators=True).parse(chunk.lines)
         return ReadEvents(chunk, parsed.events, parsed.valid)
     events = chunk.layout.events(chunk.table)
     return ReadEvents(chunk, chunk.table, validate(encoder, events, partial=partial))

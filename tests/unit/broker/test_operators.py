@@ -17,6 +17,9 @@ from tamis.broker.matching.timed_pace import AIM, TimedPace
 from tamis.broker.matching.version_keeper import VersionKeeper
 from tamis.errors import OperatorError
 from tamis.operators.enabled_operators import EnabledOperators
+from tamis.replay.live_subscriptions import LiveSubscriptions
+from tamis.replay.log_matching import match_log
+from tamis.replay.pipeline import BatchPace
 from tamis.store.versions import Versions
 
 SCHEMA = {"attributes": {"price": "decimal", "title": "text"}}
@@ -43,7 +46,7 @@ def test_a_pack_an_operator_and_a_module_are_enabled_by_name() -> None:
         "hasKeyword", "hasPhrase", "matchesPattern", "patternGroups", "wordCount",
     ]  # fmt: skip
     assert [*EnabledOperators.named(["wordCount", MODULE])] == [
-        "wordCount", "titleWords", "hangsOn", "fromElsewhere", "slowly",
+        "wordCount", "titleWords", "hangsOn", "fromElsewhere", "slowly", "shapeOf",
     ]  # fmt: skip
     with pytest.raises(OperatorError, match=r"'txet' is not a pack.*did you mean 'text'"):
         EnabledOperators.named(["txet"])
@@ -105,6 +108,30 @@ def test_conditions_with_an_operator_that_is_gone_stop_nothing(tmp_path: Path) -
         assert not broker.matching.left_out
         (number,) = _publish(broker, {"price": 9, "title": "an oak"})
         assert _pairs(broker, number - 1) == {(number, each.id) for each in called[2:]}
+
+
+def test_operators_get_opaque_values_as_they_were_published(tmp_path: Path) -> None:
+    """In memory, and read from the log, also after the schema has got what it ignored before."""
+    schema = {"attributes": {"thing": "opaque"}, "unknown": "ignore"}
+    things = ({"lat": 1}, [1, 2], "text", "123", 5, True, '{"lat": 1}')
+    kinds = [type(each).__name__ for each in things]
+    with Broker(tmp_path, schema, operators=[MODULE]) as broker:
+        by_kind = {kind: broker.subscribe(f"shapeOf({kind})").result().id for kind in set(kinds)}
+        numbers = _publish(broker, *({"thing": each, "later": {"n": 1}} for each in things))
+        expected = {(n, by_kind[kind]) for n, kind in zip(numbers, kinds, strict=True)}
+        assert _pairs(broker) == expected
+        broker.extend(lambda now: now.create_attribute("later.n", "integer")).result()
+        broker.subscribe("later.n = 1").result()
+        log, end = broker.log, broker.log.end
+        live = LiveSubscriptions(log.schema_at(0), log.ids)
+        engines = EnabledOperators.named([MODULE])
+        for engine in live.engines:
+            engine.calls.operators = engines
+        found = set()
+        for events, pairs in match_log(live, log, 0, end, BatchPace()):
+            rows = events.numbers[pairs.rows].tolist()
+            found |= set(zip(rows, pairs.ids.to_pylist(), strict=True))
+        assert found == expected
 
 
 def test_an_operator_that_hangs_or_crashes_stops_no_other(tmp_path: Path) -> None:

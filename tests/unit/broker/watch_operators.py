@@ -38,3 +38,9 @@ def slowly(price: float) -> bool:
     """Takes a while."""
     time.sleep(0.02)
     return price >= 0
+
+
+@operator(name="shapeOf", reads=("thing",), gives={"kind": "text"}, run="here")
+def shape_of(thing: object) -> str:
+    """The type of an opaque value."""
+    return type(thing).__name__
