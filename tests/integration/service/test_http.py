@@ -4,46 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from tests.serving import SCHEMA, serving
+
 _SERVING = re.compile(r"serving on (http://\S+)")
 ANYWHERE = ("--listen", "127.0.0.1:0")
-SCHEMA = "attributes:\n  price: decimal\n  title: text\n"
-
-
-@contextmanager
-def serving(folder: Path, *options: str) -> Iterator[tuple[httpx2.Client, subprocess.Popen[str]]]:
-    """A server on a free port, and a client of it. It is stopped as a shell would stop it."""
-    schema = folder.parent / "schema.yaml"
-    schema.write_text(SCHEMA)
-    command = [sys.executable, "-m", "tamis.cli.main", "serve", str(folder), *ANYWHERE]
-    process = subprocess.Popen(
-        [*command, "--schema", str(schema), *options], stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    try:
-        for line in process.stderr:
-            found = re.search(r"serving on (http://\S+)", line)
-            if found:
-                break
-        else:
-            raise AssertionError("the server did not start")
-        threading.Thread(target=process.stderr.read, daemon=True).start()
-        with httpx2.Client(base_url=found[1], timeout=60) as client:
-            yield client, process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) in (0, -signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")

@@ -161,7 +161,8 @@ def _beside(file: Path, value: Any) -> Any:
 
 def _unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:
     """Variables that look like settings with a typo. Others may belong to something else."""
-    known = {each.variable.removeprefix(PREFIX) for each in all_settings()} | {"CONFIG"}
+    known = {each.variable.removeprefix(PREFIX) for each in all_settings()}
+    known |= {"CONFIG", "KEY", "SERVER"}  # the last two are for those who call
     for name in sorted(environment):
         rest = name.removeprefix(PREFIX)  # which all have in common
         hint = suggestion(rest, known) if rest != name and rest not in known else ""

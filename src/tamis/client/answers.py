@@ -1,0 +1,79 @@
+"""What the service answers with."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+Id = int | str
+
+
+class PublishReceipt(msgspec.Struct, frozen=True):
+    """Where published events are in the sequence. They are on disk."""
+
+    first: int | None  # the number of the first event; None: there was no event
+    count: int
+    duplicates: int  # events that were published before, by their source and id
+
+
+class LeaseReceipt(msgspec.Struct, frozen=True):
+    """A new subscription. The ticket proves who subscribed, and is not shown again."""
+
+    id: Id
+    ticket: str
+    until: datetime | None  # None: it does not end
+    secret: str | None = None  # that signs its webhooks
+
+
+class SubscriptionInfo(msgspec.Struct, frozen=True):
+    """A live subscription."""
+
+    id: Id
+    condition: str
+    language: str
+    owner: str | None
+    name: str | None
+    until: datetime | None
+    sink: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class SubscriptionList(msgspec.Struct, frozen=True):
+    """Some live subscriptions, and where to read on."""
+
+    subscriptions: list[SubscriptionInfo]
+    cursor: Id | None  # None: these are the last
+
+
+class ReceivedNotification(msgspec.Struct, frozen=True):
+    """An event that matches a subscription."""
+
+    sequence: int
+    subscription: Id
+    event: Any  # a dict; None if it is not sent, or not kept any more
+    cursor: int = -1  # to read on from, once this notification is dealt with
+
+
+class NotificationPage(msgspec.Struct, frozen=True):
+    """Some notifications, and where to read on."""
+
+    notifications: list[ReceivedNotification]
+    cursor: int
+
+
+class ExplainedEvent(msgspec.Struct, frozen=True):
+    """Whether an event satisfies a condition, and why."""
+
+    matches: bool
+    explanation: str
+
+
+class KeyInfo(msgspec.Struct, frozen=True):
+    """An API key, without its secret."""
+
+    id: str
+    name: str
+    roles: list[str]
+    created: datetime

@@ -1,0 +1,305 @@
+"""The requests of the verbs, and how their answers are read."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from tamis.client.answers import (
+    ExplainedEvent,
+    Id,
+    KeyInfo,
+    LeaseReceipt,
+    NotificationPage,
+    SubscriptionInfo,
+    SubscriptionList,
+)
+from tamis.client.call import ServiceCall
+from tamis.errors import TamisError
+
+T = TypeVar("T")
+DAY = timedelta(days=1)
+NATIVE = "tamis"
+_TICKET = "Tamis-Ticket"
+_JSON = {"Content-Type": "application/json"}
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+# -- subscriptions --------------------------------------------------------------------------------
+
+
+def subscribe(
+    condition: str,
+    *,
+    lease: timedelta | None = DAY,
+    name: str | None = None,
+    sink: str | Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    language: str = NATIVE,
+    id: str | None = None,
+    request_key: str | None = None,
+) -> ServiceCall[LeaseReceipt]:
+    """Subscribe. The lease says when the subscription ends; None: it does not end.
+
+    `sink` is the URL of a webhook, or a dict with its options. `id` is for logs with text ids. A
+    request with the same `request_key` subscribes once; the client makes one and tries again if an
+    answer is lost.
+    """
+    body = {
+        "condition": condition,
+        "lease": _seconds(lease),
+        "name": name,
+        "sink": _sink(sink),
+        "metadata": metadata,
+        "language": language,
+        "id": id,
+    }
+    key = secrets.token_hex(16) if request_key is None else request_key
+    given = {name: value for name, value in body.items() if value is not None or name == "lease"}
+    return _send(
+        "POST", "/v1/subscriptions", given, LeaseReceipt, {"Idempotency-Key": key}, repeatable=True
+    )
+
+
+def show(id: Id, *, ticket: str | None = None) -> ServiceCall[SubscriptionInfo]:
+    """Show a live subscription. Its owner calls with a key, others with its ticket."""
+    return _get(_place(id), SubscriptionInfo, headers=_with(ticket))
+
+
+def list_page(
+    *, q: str | None = None, cursor: Id | None = None, most: int = 100
+) -> ServiceCall[SubscriptionList]:
+    """List the caller's live subscriptions, a page at a time: those whose condition contains `q`.
+
+    `subscriptions` goes through all pages.
+    """
+    params = {"most": str(most)}
+    params |= {} if q is None else {"q": q}
+    params |= {} if cursor is None else {"cursor": str(cursor)}
+    return _get("/v1/subscriptions", SubscriptionList, params)
+
+
+def update(
+    id: Id,
+    *,
+    ticket: str | None = None,
+    condition: str | None = None,
+    name: str | None = None,
+    sink: str | Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> ServiceCall[SubscriptionInfo]:
+    """Change what is given; the rest of the subscription stays, also its lease and ticket."""
+    body = {"condition": condition, "name": name, "sink": _sink(sink), "metadata": metadata}
+    given = {name: value for name, value in body.items() if value is not None}
+    return _send("PATCH", _place(id), given, SubscriptionInfo, _with(ticket), repeatable=True)
+
+
+def renew(
+    id: Id, lease: timedelta | None = DAY, *, ticket: str | None = None
+) -> ServiceCall[SubscriptionInfo]:
+    """Let the lease end so much later than now; None: it does not end."""
+    body = {"lease": _seconds(lease)}
+    path = f"{_place(id)}/renew"
+    return _send("POST", path, body, SubscriptionInfo, _with(ticket), repeatable=True)
+
+
+def cancel(id: Id, *, ticket: str | None = None) -> ServiceCall[None]:
+    """End a live subscription."""
+    return ServiceCall("DELETE", _place(id), _nothing, headers=_with(ticket))
+
+
+def rotate_secret(id: Id, *, ticket: str | None = None) -> ServiceCall[str]:
+    """Make a new secret for the webhooks of a subscription. For a day, both sign."""
+    return _send("POST", f"{_place(id)}/sink/rotate", None, str, _with(ticket), member="secret")
+
+
+# -- notifications --------------------------------------------------------------------------------
+
+
+def poll(
+    subscription: Id | None = None,
+    *,
+    ticket: str | None = None,
+    after: int | None = None,
+    wait: float = 0,
+    most: int = 1000,
+) -> ServiceCall[NotificationPage]:
+    """Read notifications after a cursor: of one subscription, or of all that the caller may read.
+
+    Waits up to `wait` seconds for the first one. Without `after`, those from now on. Ask again with
+    the `cursor` of the answer.
+    """
+    params = {"wait": str(round(wait)), "most": str(most)}
+    params |= {} if after is None else {"after": str(after)}
+    path = notifications_path(subscription)
+    return _get(path, NotificationPage, params, _with(ticket), read=_page)
+
+
+def notifications_path(subscription: Id | None) -> str:
+    """The path of the notifications of a subscription, or of all."""
+    return "/v1/notifications" if subscription is None else f"{_place(subscription)}/notifications"
+
+
+def cursor(consumer: str) -> ServiceCall[int]:
+    """The cursor that a consumer of the caller has stored."""
+    return _get(f"/v1/consumers/{_quoted(consumer)}/cursor", int, member="cursor")
+
+
+def set_cursor(consumer: str, cursor: int) -> ServiceCall[int]:
+    """Store how far a consumer has read; on disk when this returns."""
+    path = f"/v1/consumers/{_quoted(consumer)}/cursor"
+    return _send("PUT", path, {"cursor": cursor}, int, repeatable=True, member="cursor")
+
+
+# -- questions ------------------------------------------------------------------------------------
+
+
+def check(condition: str, *, language: str = NATIVE) -> ServiceCall[None]:
+    """Check a condition as a subscribe would; raises `ServiceError` with the place of a mistake."""
+    body = {"condition": condition, "language": language}
+    return ServiceCall(
+        "POST", "/v1/check", _nothing, {}, _JSON, msgspec.json.encode(body), repeatable=True
+    )
+
+
+def explain(
+    condition: str, event: Mapping[str, Any], *, language: str = NATIVE
+) -> ServiceCall[ExplainedEvent]:
+    """Explain why an event satisfies a condition or not."""
+    body = {"condition": condition, "event": event, "language": language}
+    return _send("POST", "/v1/explain", body, ExplainedEvent, repeatable=True)
+
+
+def match(event: Mapping[str, Any]) -> ServiceCall[list[Id]]:
+    """The caller's subscriptions that an event would match now. Nothing is published."""
+    return _send(
+        "POST", "/v1/match", {"event": event}, list[Id], repeatable=True, member="subscriptions"
+    )
+
+
+def schema() -> ServiceCall[dict[str, Any]]:
+    """The schema, as a document that `tamis.Schema` reads."""
+    return _get("/v1/schema", dict[str, Any])
+
+
+def ready() -> ServiceCall[None]:
+    """Whether the service serves; raises `ServiceError` or `UnreachableError` if not."""
+    return ServiceCall("GET", "/readyz", _nothing)
+
+
+# -- keys -----------------------------------------------------------------------------------------
+
+
+def create_key(name: str, roles: Sequence[str]) -> ServiceCall[str]:
+    """Create an API key and return it. It is not shown again. For admins."""
+    body = {"name": name, "roles": list(roles)}
+    return _send("POST", "/v1/keys", body, str, member="key")
+
+
+def list_keys() -> ServiceCall[list[KeyInfo]]:
+    """All API keys, without their secrets. For admins."""
+    return _get("/v1/keys", list[KeyInfo])
+
+
+def revoke_key(id: str) -> ServiceCall[None]:
+    """End an API key at once. For admins."""
+    return ServiceCall("DELETE", f"/v1/keys/{_quoted(id)}", _nothing)
+
+
+# -- helpers --------------------------------------------------------------------------------------
+
+
+def reader(kind: type[T], member: str | None = None) -> Callable[[bytes], T]:
+    """A function that reads an answer: all of it, or one member of an object."""
+
+    def read(content: bytes) -> T:
+        try:
+            whole = content if member is None else _members.decode(content)[member]
+            return msgspec.json.decode(whole, type=kind)
+        except (msgspec.DecodeError, KeyError) as why:
+            raise TamisError(f"the service answers as no version known here does: {why}") from None
+
+    return read
+
+
+def _get(
+    path: str,
+    kind: type[T],
+    params: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    read: Callable[[bytes], T] | None = None,
+    member: str | None = None,
+) -> ServiceCall[T]:
+    return ServiceCall(
+        "GET", path, read or reader(kind, member), params or {}, headers or {}, repeatable=True
+    )
+
+
+def _send(
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None,
+    kind: type[T],
+    headers: Mapping[str, str] | None = None,
+    *,
+    repeatable: bool = False,
+    member: str | None = None,
+) -> ServiceCall[T]:
+    return ServiceCall(
+        method,
+        path,
+        reader(kind, member),
+        headers={**_JSON, **(headers or {})},
+        content=None if body is None else _encoded(body),
+        repeatable=repeatable,
+    )
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError, RecursionError) as why:
+        raise TamisError(f"what was given cannot be written as JSON: {why}") from None
+
+
+def _page(content: bytes) -> NotificationPage:
+    """A page, in which each notification knows from where to read on."""
+    page = reader(NotificationPage)(content)
+    found = page.notifications
+    known = []
+    safe = -1  # all notifications of an event come before its number is a cursor
+    for at, each in enumerate(found):
+        last = at + 1 == len(found) or found[at + 1].sequence != each.sequence
+        safe = each.sequence if last else max(safe, each.sequence - 1)
+        known.append(msgspec.structs.replace(each, cursor=safe))
+    return NotificationPage(known, page.cursor)
+
+
+def _nothing(content: bytes) -> None:
+    return None
+
+
+def _place(id: Id) -> str:
+    return f"/v1/subscriptions/{_quoted(str(id))}"
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _with(ticket: str | None) -> dict[str, str]:
+    return {} if ticket is None else {_TICKET: ticket}
+
+
+def _seconds(lease: timedelta | None) -> float | None:
+    return None if lease is None else lease.total_seconds()
+
+
+def _sink(sink: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    return {"url": sink} if isinstance(sink, str) else sink

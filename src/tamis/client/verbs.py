@@ -1,0 +1,31 @@
+"""The verbs of the service, which both clients have."""
+
+from __future__ import annotations
+
+from tamis.client import plans
+from tamis.client.call import Verb
+from tamis.client.event_batches import publish
+
+
+class Verbs:
+    """One request each. `Client` returns the answer, `AsyncClient` an awaitable."""
+
+    publish = Verb(publish)
+    subscribe = Verb(plans.subscribe)
+    show = Verb(plans.show)
+    list = Verb(plans.list_page)
+    update = Verb(plans.update)
+    renew = Verb(plans.renew)
+    cancel = Verb(plans.cancel)
+    rotate_secret = Verb(plans.rotate_secret)
+    poll = Verb(plans.poll)
+    cursor = Verb(plans.cursor)
+    set_cursor = Verb(plans.set_cursor)
+    check = Verb(plans.check)
+    explain = Verb(plans.explain)
+    match = Verb(plans.match)
+    schema = Verb(plans.schema)
+    ready = Verb(plans.ready)
+    create_key = Verb(plans.create_key)
+    list_keys = Verb(plans.list_keys)
+    revoke_key = Verb(plans.revoke_key)
