@@ -45,8 +45,11 @@ class ServiceContext:
         self.broker, self.settings, self.waiting = broker, settings, waiting
 
     def caller(self, request: Request) -> Caller:
+        """Who calls over HTTP."""
+        return self.holder(request.headers.get("authorization"))
+
+    def holder(self, given: str | None) -> Caller:
         """Who calls: the holder of the key in `Authorization: Bearer`, or nobody known."""
-        given = request.headers.get("authorization")
         if given is None:
             if not self.settings.anonymous:
                 raise HttpError(401, "this service wants a key: Authorization: Bearer KEY")

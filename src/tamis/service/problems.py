@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from fastapi.exceptions import RequestValidationError
@@ -76,8 +76,38 @@ class HttpError(TamisError):
         self.status = status
 
 
+class ProblemDetails(NamedTuple):
+    """What callers are told about an error, over HTTP and gRPC."""
+
+    status: int
+    body: bytes  # JSON, by RFC 9457
+    detail: str
+    headers: dict[str, str]
+
+    @classmethod
+    def of(cls, status: int, name: str, detail: str, more: dict[str, Any]) -> ProblemDetails:
+        body = {
+            "type": f"urn:tamis:problem:{name}",
+            "title": HTTPStatus(status).phrase,
+            "status": status,
+            "detail": detail,
+            **more,
+        }
+        shown = {key: _shown(value) for key, value in body.items()}
+        return cls(status, msgspec.json.encode(shown), str(shown["detail"]), {})
+
+    def answer(self) -> Response:
+        """As an answer of HTTP."""
+        return Response(self.body, self.status, self.headers, "application/problem+json")
+
+
 def problem(error: TamisError) -> Response:
     """The answer to a request that failed."""
+    return describe(error).answer()
+
+
+def describe(error: TamisError) -> ProblemDetails:
+    """What callers are told about an error."""
     if isinstance(error, HttpError):
         status = error.status
     else:
@@ -88,21 +118,7 @@ def problem(error: TamisError) -> Response:
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if isinstance(error, QuotaError) and error.after is not None:
         headers["Retry-After"] = str(math.ceil(error.after))
-    return _problem(status, name, detail, _details(error), headers)
-
-
-def _problem(
-    status: int, name: str, detail: str, more: dict[str, Any], headers: dict[str, str]
-) -> Response:
-    body = {
-        "type": f"urn:tamis:problem:{name}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        **more,
-    }
-    shown = {key: _shown(value) for key, value in body.items()}
-    return Response(msgspec.json.encode(shown), status, headers, "application/problem+json")
+    return ProblemDetails.of(status, name, detail, _details(error))._replace(headers=headers)
 
 
 def _shown(value: Any) -> Any:
@@ -134,15 +150,16 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
     """A body or parameter of the wrong form: where and why, without what was given."""
     assert isinstance(error, RequestValidationError)
     found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    return _problem(422, "request", "; ".join(found[:10]), {}, {})
+    return ProblemDetails.of(422, "request", "; ".join(found[:10]), {}).answer()
 
 
 async def answer_http(request: Request, error: Exception) -> Response:
     """What the framework refuses: an unknown path, a wrong method."""
     assert isinstance(error, HTTPException)
-    return _problem(error.status_code, "request", str(error.detail), {}, dict(error.headers or {}))
+    found = ProblemDetails.of(error.status_code, "request", str(error.detail), {})
+    return found._replace(headers=dict(error.headers or {})).answer()
 
 
 async def answer_unicode(request: Request, error: Exception) -> Response:
     """Texts come from callers: half of a surrogate pair is their mistake."""
-    return _problem(400, "request", "a text has half of a surrogate pair", {}, {})
+    return ProblemDetails.of(400, "request", "a text has half of a surrogate pair", {}).answer()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 import uvicorn
@@ -16,6 +17,7 @@ from tamis.errors import BrokerError
 from tamis.model.schema import Schema
 from tamis.service.app import make_app
 from tamis.service.listen_address import shown_address
+from tamis.service.rpc.server import GrpcServer
 from tamis.service.settings import Settings
 from tamis.service.waiting import Waiting
 
@@ -25,9 +27,15 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class _Server(uvicorn.Server):
     """Ends open streams first: uvicorn waits for them."""
 
-    def __init__(self, config: uvicorn.Config, waiting: Waiting, ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        waiting: Waiting,
+        ready: Callable[[str], None],
+        others: Sequence[GrpcServer],
+    ) -> None:
         super().__init__(config)
-        self._waiting, self._ready = waiting, ready
+        self._waiting, self._ready, self._others = waiting, ready, others
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -42,11 +50,14 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._ready()
+            for each in self._others:
+                self._ready(f"serving gRPC on {await each.start()}")
+            places = " and ".join(map(shown_address, sockets or []))
+            self._ready(f"serving on {places}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._waiting.close()
-        await super().shutdown(sockets)
+        await asyncio.gather(super().shutdown(sockets), *(each.stop() for each in self._others))
 
 
 def serve(settings: Settings, tell: Callable[[str], None]) -> None:
@@ -83,8 +94,9 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
         if not settings.anonymous and not broker.keys.list():
             create = f"tamis keys create {settings.folder} --name NAME --role admin"
             tell(f"nobody can call yet; make a key: {create}")
+        app = make_app(broker, settings, waiting)
         config = uvicorn.Config(
-            make_app(broker, settings, waiting),
+            app,
             loop="uvloop",
             http="httptools",
             ws="none",
@@ -93,8 +105,8 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=10,
         )
         sockets = [bound.enter_context(each.bind()) for each in settings.addresses]
-        places = " and ".join(map(shown_address, sockets))
-        server = _Server(config, waiting, lambda: tell(f"serving on {places}"))
+        others = [GrpcServer(app.state.server, each) for each in settings.grpc_addresses]
+        server = _Server(config, waiting, tell, others)
         servers.append(server)
         if not failed.is_set():
             server.run(sockets)

@@ -20,6 +20,7 @@ class Settings:
     listen: tuple[str, ...] = setting(
         ("127.0.0.1:8080",), "Where to listen: HOST:PORT or unix:PATH; may be repeated."
     )
+    grpc: str | None = setting(None, "Where to listen for gRPC: HOST:PORT or unix:PATH.")
     schema: Path | None = setting(None, "The schema of a new log (YAML or JSON).")
     keys: bool | None = setting(
         None, "Whether callers need a key; by default only if other machines can call."
@@ -48,8 +49,13 @@ class Settings:
         return [ListenAddress.of(text) for text in self.listen]
 
     @property
+    def grpc_addresses(self) -> list[ListenAddress]:
+        """Where to listen for gRPC, if at all."""
+        return [] if self.grpc is None else [ListenAddress.of(self.grpc)]
+
+    @property
     def anonymous(self) -> bool:
         """Whether callers without a key may publish and subscribe."""
         if self.keys is None:
-            return all(each.is_local for each in self.addresses)
+            return all(each.is_local for each in (*self.addresses, *self.grpc_addresses))
         return not self.keys

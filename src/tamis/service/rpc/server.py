@@ -1,0 +1,133 @@
+"""A server of gRPC in the event loop of the HTTP server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health, health_pb2
+from grpc_reflection.v1alpha import reflection
+
+from tamis.errors import SettingError, TamisError
+from tamis.service.app import ServiceContext
+from tamis.service.listen_address import ListenAddress
+from tamis.service.rpc import tamis_pb2
+from tamis.service.rpc.status import Context, abort
+from tamis.service.rpc.verbs import GrpcVerbs
+
+_SERVICE = tamis_pb2.DESCRIPTOR.services_by_name["Tamis"]
+_HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"]
+_GRACE = 2.0  # seconds for the calls under way when it stops; open streams end at once
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class GrpcServer:
+    """Serves the verbs, health and reflection."""
+
+    def __init__(self, server: ServiceContext, address: ListenAddress) -> None:
+        self._context, self._address = server, address
+        self._server: grpc.aio.Server | None = None
+        self._health = health.aio.HealthServicer()
+
+    async def start(self) -> str:
+        """Begin to serve; where."""
+        self._server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", int(self._context.settings.body_bytes)),
+                ("grpc.so_reuseport", 0),  # a second server is refused, not given every other call
+                ("grpc.keepalive_time_ms", 60_000),  # readers that are gone are noticed
+                ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+            ]
+        )
+        verbs = GrpcVerbs(self._context)
+        self._server.add_generic_rpc_handlers(
+            (
+                _handlers(_SERVICE, lambda each: _verb(verbs, each)),
+                _handlers(_HEALTH, lambda each: getattr(self._health, each.name)),
+            )
+        )
+        names = (_SERVICE.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+        for name in ("", _SERVICE.full_name):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        place = self._listen(self._server)
+        await self._server.start()
+        return place
+
+    def _listen(self, server: grpc.aio.Server) -> str:
+        host, port, path = self._address
+        place = f"unix:{path}" if path is not None else f"{_bracketed(host)}:{port}"
+        try:
+            bound = server.add_insecure_port(place)
+        except RuntimeError:
+            bound = 0
+        if not bound:
+            raise SettingError(f"grpc: cannot listen on {place}; another process may listen there")
+        return place if path is not None else f"{_bracketed(host)}:{bound}"
+
+    async def stop(self) -> None:
+        """End the streams, and finish the calls that are under way."""
+        if self._server is not None:
+            await self._health.enter_graceful_shutdown()
+            await self._server.stop(_GRACE)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _handlers(
+    service: ServiceDescriptor, verb: Callable[[MethodDescriptor], Callable[..., Any]]
+) -> grpc.GenericRpcHandler:
+    """A handler for each method of a definition."""
+    found = {each.name: _handler(each, verb(each)) for each in service.methods}
+    return grpc.method_handlers_generic_handler(service.full_name, found)
+
+
+def _handler(method: MethodDescriptor, verb: Callable[..., Any]) -> grpc.RpcMethodHandler[Any, Any]:
+    kinds: dict[tuple[bool, bool], Callable[..., grpc.RpcMethodHandler[Any, Any]]] = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }
+    return kinds[method.client_streaming, method.server_streaming](
+        verb,
+        request_deserializer=GetMessageClass(method.input_type).FromString,
+        response_serializer=GetMessageClass(method.output_type).SerializeToString,
+    )
+
+
+def _verb(verbs: GrpcVerbs, method: MethodDescriptor) -> Callable[..., Any]:
+    """What a method does: `PublishStream` is `publish_stream`."""
+    verb = getattr(verbs, _WORDS.sub("_", method.name).lower())
+    return _guarded_stream(verb) if method.server_streaming else _guarded(verb)
+
+
+def _guarded(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """The verb; its errors are told to the caller."""
+
+    async def call(request: Any, context: Context) -> Any:
+        try:
+            return await verb(request, context)
+        except (TamisError, UnicodeEncodeError) as why:
+            await abort(context, why)
+
+    return call
+
+
+def _guarded_stream(verb: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
+    """The same for a verb with a stream of answers."""
+
+    async def call(request: Any, context: Context) -> AsyncIterator[Any]:
+        try:
+            async for each in verb(request, context):
+                yield each
+        except (TamisError, UnicodeEncodeError) as why:
+            await abort(context, why)
+
+    return call

@@ -1,0 +1,3 @@
+from collections.abc import Sequence
+
+def main(command_arguments: Sequence[str]) -> int: ...
