@@ -29,7 +29,7 @@ UPGRADE ?=
 COMPILE = out/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(UPGRADE)
 
-.PHONY: help setup run quick test check parts bench bench-compare soak lock clean
+.PHONY: help setup run quick test check generate parts bench bench-compare soak lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -40,6 +40,7 @@ help:
 	@echo "make bench   measure this installation"
 	@echo "make bench-compare AGAINST=HEAD~1 ROWS=dexin   measure this tree and another commit in turns"
 	@echo "make soak MINUTES=60   damage, kill, interrupt and fuzz tamis for so long; resumes"
+	@echo "make generate   the messages of gRPC, and the references in the docs"
 	@echo "make setup   install into .venv; every target above does so if needed"
 	@echo "make lock    renew requirements*.lock from pyproject.toml; UPGRADE=--upgrade for newer versions"
 	@echo "make clean   remove .venv, caches and results"
@@ -68,6 +69,9 @@ check: setup
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check_layout.py
+
+generate: setup
+	@$(BIN)/python scripts/generate.py
 
 parts: setup
 	@$(BIN)/python scripts/parts.py postgresql

@@ -18,6 +18,7 @@ from tamis.cli.main import tamis
 from tamis.match import registry
 from tamis.schedule import registry as schedule_registry
 from tests.acceptance.pages import PAGES, ROOT, blocks
+from tests.serving import RunningServer, running
 from tests.unit.cli.calls import run
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
@@ -36,12 +37,23 @@ def _own_schedulers() -> Iterator[None]:
     schedule_registry._TABLE.update(before)
 
 
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RunningServer]:
+    """A service, as the readers of some pages have one."""
+    with running(tmp_path / "data") as server:
+        yield server
+
+
 def _name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
 def _needs_spark(page: Path) -> bool:
     return any("tamis.spark" in block.code for block in blocks(page))
+
+
+def _needs_server(page: Path) -> bool:
+    return any("TAMIS_SERVER" in block.code for block in blocks(page))
 
 
 def _page(page: Path) -> Any:
@@ -58,6 +70,8 @@ def test_python_blocks_run_and_print_what_they_say(
     request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.chdir(ROOT)  # as a reader of a clone does
+    if _needs_server(page):
+        monkeypatch.setenv("TAMIS_SERVER", request.getfixturevalue("server").address)
     if _needs_spark(page):
         # A process has one session: a page must find that of the tests, not start its own.
         request.getfixturevalue("spark")

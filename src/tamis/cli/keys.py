@@ -2,54 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from tamis.cli.service.connection import at_most_one, connected, print_answer, service_command
+from tamis.client.answers import KeyInfo
 from tamis.errors import BrokerError
 
 if TYPE_CHECKING:
     from tamis.broker.access.api_keys import ApiKeys
 
-FOLDER = click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+_folder_argument = click.argument(
+    "folder", metavar="[FOLDER]", nargs=-1, type=click.Path(path_type=Path), callback=at_most_one
+)
+
+
+class KeyPlace(Protocol):
+    """Where keys are: in the data folder of a service, or at a service that runs."""
+
+    def create_key(self, name: str, roles: Sequence[str]) -> str: ...
+    def list_keys(self) -> Sequence[KeyInfo]: ...
+    def revoke_key(self, id: str) -> None: ...
 
 
 @click.group()
 def keys() -> None:
-    """Look after the API keys of the service in FOLDER. It may be running."""
+    """Look after the API keys of a service: in its data FOLDER, or of one that runs.
+
+    With FOLDER, whoever can write to the folder may do so, also while the service runs. Without it,
+    the service at --server is asked, with the key of an admin in the variable TAMIS_KEY.
+    """
 
 
 @keys.command()
-@FOLDER
+@_folder_argument
 @click.option("--name", required=True, help="Who calls with the key: the owner of subscriptions.")
 @click.option("--role", "roles", multiple=True, required=True, help="publisher, subscriber, admin.")
-def create(folder: Path, name: str, roles: tuple[str, ...]) -> None:
+@service_command
+def create(
+    folder: Path | None, name: str, roles: tuple[str, ...], server: str, as_json: bool
+) -> None:
     """Create a key and print it. It is not shown again."""
-    with _keys(folder) as found:
-        click.echo(found.create(name, roles))
+    with _place(folder, server) as place:
+        made = place.create_key(name, roles)
+    print_answer({"key": made}, as_json, made)
 
 
 @keys.command("list")
-@FOLDER
-def list_keys(folder: Path) -> None:
+@_folder_argument
+@service_command
+def list_keys(folder: Path | None, server: str, as_json: bool) -> None:
     """List the keys, without their secrets."""
-    with _keys(folder) as found:
-        for each in found.list():
-            created = datetime.fromtimestamp(each.created / 1e6, UTC)
-            click.echo(f"{each.id}  {created:%Y-%m-%d %H:%M}  {each.name}  {', '.join(each.roles)}")
+    with _place(folder, server) as place:
+        found = place.list_keys()
+    lines = [
+        f"{each.id}  {each.created:%Y-%m-%d %H:%M}  {each.name}  {', '.join(each.roles)}"
+        for each in found
+    ]
+    print_answer(found, as_json, "\n".join(lines))
 
 
 @keys.command()
-@FOLDER
+@_folder_argument
 @click.argument("key")
-def revoke(folder: Path, key: str) -> None:
+@service_command
+def revoke(folder: Path | None, key: str, server: str, as_json: bool) -> None:
     """End the key with this id at once."""
-    with _keys(folder) as found:
-        found.revoke(key)
+    with _place(folder, server) as place:
+        place.revoke_key(key)
+    print_answer({"revoked": key}, as_json, "")
+
+
+class _FolderKeys:
+    """The keys in a data folder."""
+
+    def __init__(self, found: ApiKeys) -> None:
+        self._found = found
+
+    def create_key(self, name: str, roles: Sequence[str]) -> str:
+        return self._found.create(name, roles)
+
+    def list_keys(self) -> list[KeyInfo]:
+        return [
+            KeyInfo(
+                each.id,
+                each.name,
+                list(each.roles),
+                datetime.fromtimestamp(each.created / 1e6, UTC),
+            )
+            for each in self._found.list()
+        ]
+
+    def revoke_key(self, id: str) -> None:
+        self._found.revoke(id)
+
+
+@contextmanager
+def _place(folder: Path | None, server: str) -> Iterator[KeyPlace]:
+    if folder is None:
+        with connected(server) as client:
+            yield client
+    else:
+        with _keys(folder) as found:
+            yield _FolderKeys(found)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import click
 from rich.text import Text
 
 from tamis import Engine, Schema
+from tamis.cli.service.connection import at_most_one, connected, print_answer, service_command
 from tamis.cli.terminal.console import stdout_console
 from tamis.errors import EventError
 from tamis.language import clauses, parse, to_text
@@ -18,20 +19,35 @@ from tamis.language.normal_form import PartialClause
 from tamis.model.condition import Not
 from tamis.model.explain import Explanation
 
+_schema_argument = click.argument("schema_file", metavar="[SCHEMA]", nargs=-1, callback=at_most_one)
+
+
+def _schema(schema_file: str | None, server: str) -> Schema:
+    """The schema of a file, or of a running service."""
+    if schema_file is not None:
+        return Schema.load(schema_file)
+    with connected(server) as client:
+        return Schema.from_dict(client.schema())
+
 
 @click.command()
-@click.argument("schema_file", metavar="SCHEMA")
+@_schema_argument
 @click.argument("condition")
-def check(schema_file: str, condition: str) -> None:
-    """Check CONDITION against the schema in the file SCHEMA (YAML or JSON).
+@service_command
+def check(schema_file: str | None, condition: str, server: str, as_json: bool) -> None:
+    """Check CONDITION against the schema in the file SCHEMA (YAML or JSON), or of a service.
 
     Prints the condition in normal spelling and its clauses; the condition matches when one of its
     clauses does. Carets mark the place of a mistake, and the exit code is then 2.
     """
     # The same check as for subscribing, so that both accept the same conditions.
-    Engine(Schema.load(schema_file)).compile(condition)
+    Engine(_schema(schema_file, server)).compile(condition)
     parsed = parse(condition)
     found = clauses(parsed)
+    if as_json:
+        shown = [_clause_text(clause) for clause in found]
+        print_answer({"condition": to_text(parsed), "clauses": shown}, as_json, "")
+        return
     click.echo(to_text(parsed))
     click.echo(f"{len(found)} clause{'s' if len(found) > 1 else ''}")
     if len(found) > 1:
@@ -50,18 +66,31 @@ def _clause_text(clause: PartialClause) -> str:
 
 
 @click.command()
-@click.argument("schema_file", metavar="SCHEMA")
+@_schema_argument
 @click.argument("condition")
 @click.argument("event", metavar="EVENT_JSON")
-def explain(schema_file: str, condition: str, event: str) -> None:
+@service_command
+def explain(
+    schema_file: str | None, condition: str, event: str, server: str, as_json: bool
+) -> None:
     """Explain why the event EVENT_JSON matches CONDITION or not, predicate by predicate.
 
-    EVENT_JSON is a JSON object, or - to read one from standard input.
+    SCHEMA is a file; without it, a running service explains. EVENT_JSON is a JSON object, or - to
+    read one from standard input.
     """
-    engine = Engine(Schema.load(schema_file))
-    id = engine.subscribe(condition)
     given = _read_event(sys.stdin.read() if event == "-" else event)
-    stdout_console().print(explanation_text(engine.explain(id, given)))
+    if schema_file is None:
+        with connected(server) as client:
+            answer = client.explain(condition, given)
+        matches, explanation = answer.matches, answer.explanation
+    else:
+        engine = Engine(Schema.load(schema_file))
+        found = engine.explain(engine.subscribe(condition), given)
+        matches, explanation = found.holds, str(found)
+    if as_json:
+        print_answer({"matches": matches, "explanation": explanation}, as_json, "")
+    else:
+        stdout_console().print(explanation_text(explanation))
 
 
 def _read_event(text: str) -> Mapping[str, Any]:
@@ -72,7 +101,7 @@ def _read_event(text: str) -> Mapping[str, Any]:
     return given
 
 
-def explanation_text(explanation: Explanation) -> Text:
+def explanation_text(explanation: Explanation | str) -> Text:
     """An explanation with coloured verdicts."""
     text = Text(str(explanation))
     text.highlight_regex(r"(?m)^matches$|^ +yes", "green")
@@ -81,7 +110,15 @@ def explanation_text(explanation: Explanation) -> Text:
 
 
 @click.command()
-@click.argument("schema_file", metavar="FILE")
-def schema(schema_file: str) -> None:
-    """Check the schema in FILE (YAML or JSON) and summarise it: event types and attributes."""
-    click.echo(Schema.load(schema_file).summary())
+@click.argument("schema_file", metavar="[FILE]", required=False)
+@service_command
+def schema(schema_file: str | None, server: str, as_json: bool) -> None:
+    """Check the schema in FILE (YAML or JSON) and summarise it: event types and attributes.
+
+    Without FILE, the schema of a running service. --json prints the document of the schema.
+    """
+    found = _schema(schema_file, server)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+    else:
+        click.echo(found.summary())

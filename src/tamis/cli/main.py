@@ -25,7 +25,9 @@ EXTRAS = {
     "pandas": "spark",
     "matplotlib": "lab",
     "duckdb": "sql",
-    **dict.fromkeys(("apsw", "fastapi", "msgspec", "starlette", "uvicorn"), "service"),
+    "httpx2": "client",
+    "msgspec": "client",
+    **dict.fromkeys(("apsw", "fastapi", "grpc", "starlette", "uvicorn"), "service"),
 }
 
 
@@ -33,12 +35,20 @@ COMMANDS = {
     "demo": ("tamis.cli.demo.command:demo", "Match auctions live on Spark."),
     "match": ("tamis.cli.match:match", "Match events in files against subscriptions in files."),
     "serve": ("tamis.cli.serve:serve", "Serve a data folder: publish, subscribe, be notified."),
+    "subscribe": ("tamis.cli.service.subscriptions:subscribe", "Subscribe at a service."),
+    "renew": ("tamis.cli.service.subscriptions:renew", "Renew the lease of a subscription."),
+    "unsubscribe": ("tamis.cli.service.subscriptions:unsubscribe", "End a subscription."),
+    "publish": ("tamis.cli.service.publish:publish", "Publish events of files at a service."),
+    "tail": ("tamis.cli.service.tail:tail", "Follow the notifications of a service."),
     "keys": ("tamis.cli.keys:keys", "Look after the API keys of a service."),
     "spark": ("tamis.cli.spark:spark", "Run jobs on Spark."),
     "log": ("tamis.cli.log:log", "Create, fill, read and look after a log."),
     "check": ("tamis.cli.language:check", "Check a condition against a schema."),
     "explain": ("tamis.cli.language:explain", "Explain why an event matches a condition or not."),
-    "schema": ("tamis.cli.language:schema", "Check a schema file and summarise it."),
+    "schema": (
+        "tamis.cli.language:schema",
+        "Summarise the schema of a file or a service.",
+    ),
     "matchers": ("tamis.cli.registries:matchers", "List the matching algorithms."),
     "operators": ("tamis.cli.registries:operators", "List the operators for conditions."),
     "schedulers": ("tamis.cli.registries:schedulers", "List the schedulers of operators."),

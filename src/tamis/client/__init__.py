@@ -6,26 +6,33 @@ output of their own.
 
 from __future__ import annotations
 
-from tamis.client.answers import (
-    ExplainedEvent,
-    KeyInfo,
-    LeaseReceipt,
-    NotificationPage,
-    PublishReceipt,
-    ReceivedNotification,
-    SubscriptionInfo,
-    SubscriptionList,
-)
-from tamis.client.async_client import AsyncClient
-from tamis.client.client import Client
-from tamis.client.event_batches import SourcedEvent
-from tamis.client.retries import Retries
-from tamis.client.service_error import ServiceError, UnreachableError
+from typing import TYPE_CHECKING
+
+from tamis import lazy_names
+
+if TYPE_CHECKING:
+    from tamis.client.answers import (
+        ExplainedEvent,
+        ExtensionReceipt,
+        KeyInfo,
+        LeaseReceipt,
+        NotificationPage,
+        PublishReceipt,
+        ReceivedNotification,
+        SubscriptionInfo,
+        SubscriptionList,
+    )
+    from tamis.client.async_client import AsyncClient
+    from tamis.client.client import Client
+    from tamis.client.event_batches import SourcedEvent
+    from tamis.client.retries import Retries
+    from tamis.client.service_error import ServiceError, UnreachableError
 
 __all__ = [
     "AsyncClient",
     "Client",
     "ExplainedEvent",
+    "ExtensionReceipt",
     "KeyInfo",
     "LeaseReceipt",
     "NotificationPage",
@@ -38,3 +45,23 @@ __all__ = [
     "SubscriptionList",
     "UnreachableError",
 ]
+
+# Lazy imports: what needs no connection loads no library for HTTP.
+_WHERE = {
+    "AsyncClient": "tamis.client.async_client",
+    "Client": "tamis.client.client",
+    "ExplainedEvent": "tamis.client.answers",
+    "ExtensionReceipt": "tamis.client.answers",
+    "KeyInfo": "tamis.client.answers",
+    "LeaseReceipt": "tamis.client.answers",
+    "NotificationPage": "tamis.client.answers",
+    "PublishReceipt": "tamis.client.answers",
+    "ReceivedNotification": "tamis.client.answers",
+    "Retries": "tamis.client.retries",
+    "ServiceError": "tamis.client.service_error",
+    "SourcedEvent": "tamis.client.event_batches",
+    "SubscriptionInfo": "tamis.client.answers",
+    "SubscriptionList": "tamis.client.answers",
+    "UnreachableError": "tamis.client.service_error",
+}
+__getattr__, __dir__ = lazy_names(__name__, _WHERE)

@@ -77,3 +77,10 @@ class KeyInfo(msgspec.Struct, frozen=True):
     name: str
     roles: list[str]
     created: datetime
+
+
+class ExtensionReceipt(msgspec.Struct, frozen=True):
+    """Where an extension of the schema is in the sequence. It holds for what comes after it."""
+
+    sequence: int
+    version: int

@@ -25,14 +25,14 @@ class SourcedEvent(NamedTuple):
         data: the attributes.
         source: who publishes, such as `/shop/7`.
         id: the id of the event, unique for its source.
-        type: the type of the CloudEvent.
+        type: the event type, where the schema has several.
         time: when it happened.
     """
 
     data: Mapping[str, Any]
     source: str
     id: str
-    type: str = "tamis.event"
+    type: str = "event"
     time: datetime | None = None
 
 

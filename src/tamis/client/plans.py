@@ -61,14 +61,14 @@ def subscribe(
     }
     key = secrets.token_hex(16) if request_key is None else request_key
     given = {name: value for name, value in body.items() if value is not None or name == "lease"}
-    return _send(
+    return send(
         "POST", "/v1/subscriptions", given, LeaseReceipt, {"Idempotency-Key": key}, repeatable=True
     )
 
 
 def show(id: Id, *, ticket: str | None = None) -> ServiceCall[SubscriptionInfo]:
     """Show a live subscription. Its owner calls with a key, others with its ticket."""
-    return _get(_place(id), SubscriptionInfo, headers=_with(ticket))
+    return fetch(_place(id), SubscriptionInfo, headers=_with(ticket))
 
 
 def list_page(
@@ -81,7 +81,7 @@ def list_page(
     params = {"most": str(most)}
     params |= {} if q is None else {"q": q}
     params |= {} if cursor is None else {"cursor": str(cursor)}
-    return _get("/v1/subscriptions", SubscriptionList, params)
+    return fetch("/v1/subscriptions", SubscriptionList, params)
 
 
 def update(
@@ -96,7 +96,7 @@ def update(
     """Change what is given; the rest of the subscription stays, also its lease and ticket."""
     body = {"condition": condition, "name": name, "sink": _sink(sink), "metadata": metadata}
     given = {name: value for name, value in body.items() if value is not None}
-    return _send("PATCH", _place(id), given, SubscriptionInfo, _with(ticket), repeatable=True)
+    return send("PATCH", _place(id), given, SubscriptionInfo, _with(ticket), repeatable=True)
 
 
 def renew(
@@ -105,7 +105,7 @@ def renew(
     """Let the lease end so much later than now; None: it does not end."""
     body = {"lease": _seconds(lease)}
     path = f"{_place(id)}/renew"
-    return _send("POST", path, body, SubscriptionInfo, _with(ticket), repeatable=True)
+    return send("POST", path, body, SubscriptionInfo, _with(ticket), repeatable=True)
 
 
 def cancel(id: Id, *, ticket: str | None = None) -> ServiceCall[None]:
@@ -115,7 +115,7 @@ def cancel(id: Id, *, ticket: str | None = None) -> ServiceCall[None]:
 
 def rotate_secret(id: Id, *, ticket: str | None = None) -> ServiceCall[str]:
     """Make a new secret for the webhooks of a subscription. For a day, both sign."""
-    return _send("POST", f"{_place(id)}/sink/rotate", None, str, _with(ticket), member="secret")
+    return send("POST", f"{_place(id)}/sink/rotate", None, str, _with(ticket), member="secret")
 
 
 # -- notifications --------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def poll(
     params = {"wait": str(round(wait)), "most": str(most)}
     params |= {} if after is None else {"after": str(after)}
     path = notifications_path(subscription)
-    return _get(path, NotificationPage, params, _with(ticket), read=_page)
+    return fetch(path, NotificationPage, params, _with(ticket), read=_page)
 
 
 def notifications_path(subscription: Id | None) -> str:
@@ -147,13 +147,21 @@ def notifications_path(subscription: Id | None) -> str:
 
 def cursor(consumer: str) -> ServiceCall[int]:
     """The cursor that a consumer of the caller has stored."""
-    return _get(f"/v1/consumers/{_quoted(consumer)}/cursor", int, member="cursor")
+    return fetch(f"/v1/consumers/{quoted(consumer)}/cursor", int, member="cursor")
 
 
 def set_cursor(consumer: str, cursor: int) -> ServiceCall[int]:
     """Store how far a consumer has read; on disk when this returns."""
-    path = f"/v1/consumers/{_quoted(consumer)}/cursor"
-    return _send("PUT", path, {"cursor": cursor}, int, repeatable=True, member="cursor")
+    path = f"/v1/consumers/{quoted(consumer)}/cursor"
+    return send("PUT", path, {"cursor": cursor}, int, repeatable=True, member="cursor")
+
+
+# -- events ---------------------------------------------------------------------------------------
+
+
+def event(number: int) -> ServiceCall[dict[str, Any]]:
+    """An event by its sequence number: the attributes that conditions see."""
+    return fetch(f"/v1/events/{number}", dict[str, Any])
 
 
 # -- questions ------------------------------------------------------------------------------------
@@ -172,19 +180,14 @@ def explain(
 ) -> ServiceCall[ExplainedEvent]:
     """Explain why an event satisfies a condition or not."""
     body = {"condition": condition, "event": event, "language": language}
-    return _send("POST", "/v1/explain", body, ExplainedEvent, repeatable=True)
+    return send("POST", "/v1/explain", body, ExplainedEvent, repeatable=True)
 
 
 def match(event: Mapping[str, Any]) -> ServiceCall[list[Id]]:
     """The caller's subscriptions that an event would match now. Nothing is published."""
-    return _send(
+    return send(
         "POST", "/v1/match", {"event": event}, list[Id], repeatable=True, member="subscriptions"
     )
-
-
-def schema() -> ServiceCall[dict[str, Any]]:
-    """The schema, as a document that `tamis.Schema` reads."""
-    return _get("/v1/schema", dict[str, Any])
 
 
 def ready() -> ServiceCall[None]:
@@ -198,17 +201,17 @@ def ready() -> ServiceCall[None]:
 def create_key(name: str, roles: Sequence[str]) -> ServiceCall[str]:
     """Create an API key and return it. It is not shown again. For admins."""
     body = {"name": name, "roles": list(roles)}
-    return _send("POST", "/v1/keys", body, str, member="key")
+    return send("POST", "/v1/keys", body, str, member="key")
 
 
 def list_keys() -> ServiceCall[list[KeyInfo]]:
     """All API keys, without their secrets. For admins."""
-    return _get("/v1/keys", list[KeyInfo])
+    return fetch("/v1/keys", list[KeyInfo])
 
 
 def revoke_key(id: str) -> ServiceCall[None]:
     """End an API key at once. For admins."""
-    return ServiceCall("DELETE", f"/v1/keys/{_quoted(id)}", _nothing)
+    return ServiceCall("DELETE", f"/v1/keys/{quoted(id)}", _nothing)
 
 
 # -- helpers --------------------------------------------------------------------------------------
@@ -227,7 +230,7 @@ def reader(kind: type[T], member: str | None = None) -> Callable[[bytes], T]:
     return read
 
 
-def _get(
+def fetch(
     path: str,
     kind: type[T],
     params: Mapping[str, str] | None = None,
@@ -236,12 +239,13 @@ def _get(
     read: Callable[[bytes], T] | None = None,
     member: str | None = None,
 ) -> ServiceCall[T]:
+    """A request that changes nothing."""
     return ServiceCall(
         "GET", path, read or reader(kind, member), params or {}, headers or {}, repeatable=True
     )
 
 
-def _send(
+def send(
     method: str,
     path: str,
     body: Mapping[str, Any] | None,
@@ -251,6 +255,7 @@ def _send(
     repeatable: bool = False,
     member: str | None = None,
 ) -> ServiceCall[T]:
+    """A request with a body of JSON."""
     return ServiceCall(
         method,
         path,
@@ -286,10 +291,11 @@ def _nothing(content: bytes) -> None:
 
 
 def _place(id: Id) -> str:
-    return f"/v1/subscriptions/{_quoted(str(id))}"
+    return f"/v1/subscriptions/{quoted(str(id))}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as one part of a path."""
     return quote(text, safe="")
 
 

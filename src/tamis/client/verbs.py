@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.client import plans
+from tamis.client import plans, schema_plans
 from tamis.client.call import Verb
 from tamis.client.event_batches import publish
 
@@ -11,6 +11,7 @@ class Verbs:
     """One request each. `Client` returns the answer, `AsyncClient` an awaitable."""
 
     publish = Verb(publish)
+    event = Verb(plans.event)
     subscribe = Verb(plans.subscribe)
     show = Verb(plans.show)
     list = Verb(plans.list_page)
@@ -24,7 +25,12 @@ class Verbs:
     check = Verb(plans.check)
     explain = Verb(plans.explain)
     match = Verb(plans.match)
-    schema = Verb(plans.schema)
+    schema = Verb(schema_plans.schema)
+    create_domain = Verb(schema_plans.create_domain)
+    create_attribute = Verb(schema_plans.create_attribute)
+    extend_event_type = Verb(schema_plans.extend_event_type)
+    create_event_type = Verb(schema_plans.create_event_type)
+    grow_domain = Verb(schema_plans.grow_domain)
     ready = Verb(plans.ready)
     create_key = Verb(plans.create_key)
     list_keys = Verb(plans.list_keys)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tamis.client import AsyncClient, Client, Retries, ServiceError, UnreachableError
+from tamis.client import AsyncClient, Client, Retries, ServiceError, SourcedEvent, UnreachableError
 from tamis.client.webhooks import verify
 from tamis.errors import TamisError
 from tests.running import run_script
@@ -133,6 +133,31 @@ def test_events_are_published_as_they_come(client: Any) -> None:
     found.close()
 
 
+def test_an_event_with_a_source_and_an_id_is_published_once(client: Any) -> None:
+    event = SourcedEvent(
+        {"price": 3}, f"/shop/{type(client).__name__}", "7", time=datetime.now(UTC)
+    )
+    first, again = client.publish(event), client.publish([event, event._replace(id="8")])
+    assert (first.duplicates, again.duplicates) == (0, 1)
+    assert again.first == first.first
+    assert client.event(first.first)["price"] == 3
+    (receipt,) = client.publish_all(event._replace(id=str(at)) for at in range(5, 10))
+    assert (receipt.count, receipt.duplicates) == (5, 2)
+
+
+def test_the_schema_is_extended(client: Any) -> None:
+    name = type(client).__name__
+    first = client.create_domain(f"State {name}", {"kind": "enumerated", "values": ["new"]})
+    client.create_attribute(f"state {name}", f"State {name}")
+    client.extend_event_type("event", f"state {name}")
+    client.grow_domain(f"State {name}", ["used"])
+    last = client.create_event_type(f"sale {name}", {"price": "mandatory"})
+    assert last.version == first.version + 4
+    assert client.explain(f"`state {name}` = used", {f"state {name}": "used"}).matches
+    with pytest.raises(ServiceError):
+        client.create_domain(f"State {name}", {"kind": "enumerated", "values": ["new"]})
+
+
 def test_notifications_begin_at_the_end(client: Any, server: RunningServer) -> None:
     """Without a cursor, a reader gets what is published after it began."""
     lease = client.subscribe("title = now")
@@ -229,11 +254,11 @@ def test_keys_make_owners(tmp_path: Path) -> None:
                 assert [each.id for each in ann.subscriptions(q="price < 12")] == [
                     ids[11], *ids[119:129]
                 ]  # fmt: skip
-                assert ann.match({"price": 127}) == ids[127:]
                 number = ann.publish({"price": 128}).first
                 assert number is not None
                 (seen,) = islice(ann.notifications(after=number - 1), 1)
                 assert (seen.subscription, seen.sequence) == (ids[128], number)
+                assert ann.match({"price": 127}) == ids[127:]
                 assert ann.set_cursor("mine", number) == number
                 assert ann.cursor("mine") == number
                 root.revoke_key(listed["ann"].id)

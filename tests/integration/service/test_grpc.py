@@ -16,10 +16,13 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
 
 from tamis.client import Client
 from tamis.service.rpc import tamis_pb2 as pb
+from tests.running import run_script
 from tests.serving import RunningServer, running
+from tests.unit.cli.calls import run
 
 WITH_GRPC = ("--grpc", "GRPC")
 _METHODS = pb.DESCRIPTOR.services_by_name["Tamis"].methods_by_name
@@ -206,8 +209,6 @@ def test_health_and_reflection(channel: grpc.Channel) -> None:
     for name in ("", "tamis.v1.Tamis"):
         answer = check(health_pb2.HealthCheckRequest(service=name))
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
-    from grpc_reflection.v1alpha import reflection_pb2
-
     ask: Any = channel.stream_stream(
         "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
         request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
@@ -302,8 +303,6 @@ def test_keys_make_owners(tmp_path: Path) -> None:
         running(tmp_path / "data", *WITH_GRPC, "--keys") as server,
         grpc.insecure_channel(server.grpc) as channel,
     ):
-        from tests.unit.cli.calls import run
-
         code, _ = _refused(Stub(channel).Publish, _published(price=1))
         assert code == grpc.StatusCode.UNAUTHENTICATED
         code, _ = _refused(Stub(channel, "tamis_x_y").Publish, _published(price=1))
@@ -322,11 +321,11 @@ def test_keys_make_owners(tmp_path: Path) -> None:
         assert [each.id for each in (*first.subscriptions, *rest.subscriptions)] == ids
         assert not rest.HasField("cursor")
         assert first.subscriptions[0].owner == "ann"
-        assert list(root.Match(pb.MatchRequest(event=b'{"price": 3}')).subscriptions) == ids[3:]
         receipt = root.Publish(_published(price=4))
         stream = ann.Notifications(pb.NotificationsRequest(after=receipt.first - 1))
         groups = (each for each in stream if each.notifications)
         assert [each.subscription for each in next(groups).notifications] == ids[4:]
+        assert list(root.Match(pb.MatchRequest(event=b'{"price": 3}')).subscriptions) == ids[3:]
         with Client(server.address, key=keys["root"]) as client:
             (id,) = [each.id for each in client.list_keys() if each.name == "ann"]
             client.revoke_key(id)
@@ -336,8 +335,6 @@ def test_keys_make_owners(tmp_path: Path) -> None:
 
 
 def _key(folder: Path, name: str, role: str) -> str:
-    from tests.running import run_script
-
     made = run_script(
         "import sys; from tamis.cli.main import main; main(sys.argv[1:])",
         "keys", "create", folder, "--name", name, "--role", role,

@@ -1,0 +1,88 @@
+"""The service that a command calls, and how its answers are printed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tamis.service.configuration.kinds import kind_of
+
+if TYPE_CHECKING:
+    from tamis.client import Client
+
+NEVER = "never"
+SERVER, KEY = "TAMIS_SERVER", "TAMIS_KEY"
+URL = "http://127.0.0.1:8080"
+
+
+class _LeaseType(click.ParamType[timedelta | None]):
+    """How long a lease lasts; None: it does not end."""
+
+    name = "span"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta | None:
+        if value == NEVER:
+            return None
+        try:
+            found: timedelta = kind_of(timedelta).read(value)
+        except ValueError as why:
+            self.fail(f"{value!r} {why}, or {NEVER}", param, ctx)
+        return found
+
+
+server_option = click.option(
+    "--server",
+    envvar=SERVER,
+    default=URL,
+    show_default=True,
+    metavar="URL",
+    help=f"Where the service is; also by the variable {SERVER}.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+ticket_option = click.option("--ticket", help="The ticket of the subscription; owners need none.")
+lease_option = click.option(
+    "--lease",
+    type=_LeaseType(),
+    default="1d",
+    show_default=True,
+    metavar="SPAN",
+    help="Until the subscription ends, such as 90s, 12h or 7d; never: it does not end.",
+)
+
+
+@contextmanager
+def connected(server: str) -> Iterator[Client]:
+    """A client. The key is in the environment: other users can see the options of a process."""
+    from tamis.client import Client
+
+    with Client(server, key=os.environ.get(KEY) or None) as client:
+        yield client
+
+
+def at_most_one(context: click.Context, parameter: click.Parameter, given: tuple[Any, ...]) -> Any:
+    """A path before other arguments, which may be left out: a running service is asked then."""
+    if len(given) > 1:
+        raise click.UsageError("there are too many arguments; put a condition in quotes", context)
+    return given[0] if given else None
+
+
+def service_command(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that calls a service."""
+    return server_option(json_option(command))
+
+
+def print_answer(answer: Any, as_json: bool, text: str) -> None:
+    """An answer of the service, as JSON or as text."""
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.encode(answer).decode())
+    elif text:
+        click.echo(text)
