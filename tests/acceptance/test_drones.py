@@ -19,7 +19,8 @@ import yaml
 
 from tamis import Engine, Schema
 from tamis.workload import drones
-from tests.integration.service.test_http import serving, subscribe
+from tests.integration.service.test_http import subscribe
+from tests.serving import serving
 
 EVENTS = 150
 PACKS = "spatial,vision,drones"

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -15,11 +16,13 @@ from tamis.broker.broker import Broker
 from tamis.broker.delivery.sink_address import SinkRules
 from tamis.errors import BrokerError
 from tamis.model.schema import Schema
-from tamis.service.app import make_app
+from tamis.service.app import ServiceContext, make_app
 from tamis.service.listen_address import shown_address
-from tamis.service.rpc.server import GrpcServer
 from tamis.service.settings import Settings
 from tamis.service.waiting import Waiting
+
+if TYPE_CHECKING:
+    from tamis.service.rpc.server import GrpcServer
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -105,11 +108,19 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=10,
         )
         sockets = [bound.enter_context(each.bind()) for each in settings.addresses]
-        others = [GrpcServer(app.state.server, each) for each in settings.grpc_addresses]
-        server = _Server(config, waiting, tell, others)
+        server = _Server(config, waiting, tell, _grpc_servers(app.state.server, settings))
         servers.append(server)
         if not failed.is_set():
             server.run(sockets)
         if broker.failure is not None:
             raise BrokerError(f"the broker has stopped: {broker.failure}")
     tell("stopped")
+
+
+def _grpc_servers(server: ServiceContext, settings: Settings) -> list[GrpcServer]:
+    """The library of gRPC is loaded where it is used."""
+    if not settings.grpc_addresses:
+        return []
+    from tamis.service.rpc.server import GrpcServer
+
+    return [GrpcServer(server, each) for each in settings.grpc_addresses]

@@ -14,7 +14,8 @@ import pytest
 from cloudevents.core.bindings import http as sdk
 from cloudevents.core.v1.event import CloudEvent
 
-from tests.integration.service.test_http import notified, serving, subscribe
+from tests.integration.service.test_http import notified, subscribe
+from tests.serving import serving
 
 STRUCTURED = "application/cloudevents+json"
 JSON = {"Content-Type": "application/json"}
