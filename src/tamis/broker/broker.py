@@ -7,17 +7,19 @@ returns a future is answered when its effect is on disk.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from tamis.broker.access.api_keys import ApiKeys
-from tamis.broker.access.caller import ANONYMOUS, PUBLISHER, SUBSCRIBER, AccessError, Caller
+from tamis.broker.access.caller import ANONYMOUS, PUBLISHER, SUBSCRIBER, Caller
+from tamis.broker.access.lease_office import Lease, LeaseOffice
 from tamis.broker.access.tickets import NONCE
+from tamis.broker.bulk_subscribe import BulkAnswer, BulkSubscriber, NewSubscription
 from tamis.broker.consumers import Consumers
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.delivery.sink_address import SinkRules
@@ -29,6 +31,7 @@ from tamis.broker.matching.inline_matching import InlineMatching
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import NotificationReader, Page
 from tamis.broker.matching.version_keeper import VersionKeeper
+from tamis.broker.notification_body import Body, shape_event
 from tamis.broker.preparation import ConditionChecker, checked_text, metadata_text
 from tamis.broker.recovery import Recovered, recover
 from tamis.broker.sequence.answers import converted
@@ -45,7 +48,7 @@ from tamis.broker.sequence.requests import (
     Subscribe,
 )
 from tamis.broker.sequence.sequencer import Committed, Sequencer
-from tamis.broker.state import KnownRequest, KnownSubscription, StoredSubscription
+from tamis.broker.state import StoredSubscription
 from tamis.broker.storage import open_storage
 from tamis.engine import Engine
 from tamis.errors import BrokerError, BrokerStoppedError, NotFoundError, QuotaError
@@ -58,16 +61,6 @@ from tamis.store.subscription_snapshot import Id
 
 DAY = timedelta(days=1)
 LONGEST = timedelta(days=366)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Lease(NamedTuple):
-    """A subscription as its owner gets it."""
-
-    id: Id
-    ticket: str
-    until: datetime | None  # None: it does not end
-    secret: str | None = None  # that signs its webhooks
 
 
 class Broker:
@@ -114,16 +107,25 @@ class Broker:
             self._tickets = storage.tickets()
             self._clock = LogClock(clock or wall_clock, self.recovered.moment)
             self.webhooks = Webhooks(
-                self.log, self.state, records, self._tickets, self._clock.now, sinks or SinkRules()
+                self.log,
+                self.state,
+                records,
+                self._tickets,
+                self._clock.now,
+                sinks or SinkRules(),
+                self.limits.pending_deliveries,
             )
+            self._leases = LeaseOffice(self.state, self._tickets, self.webhooks.secrets)
             self._checker = ConditionChecker(self.log.schema_at(), self.operators)
+            parts = (self._checker, self._leases, self.webhooks.accept, self._clock.now)
+            self._bulk = BulkSubscriber(self.log.ids, self.limits, *parts)
             self._matching: InlineMatching | None = None
             if matching:
                 places = (self.folder.index, self.folder.notifications)
 
                 def tell(pairs: NotificationPairs) -> None:
                     found(pairs)
-                    self.webhooks.wake(pairs)
+                    self.webhooks.found(pairs)
 
                 self._matching = InlineMatching(self.log, *places, tell, self.operators)
                 opened.callback(self._matching.stop)
@@ -163,6 +165,10 @@ class Broker:
     def failure(self) -> BaseException | None:
         """Why the broker has stopped, if it could not write."""
         return self._sequencer.failure
+
+    def now(self) -> int:
+        """The moment by the clock of the log, in microseconds since 1970."""
+        return self._clock.now()
 
     def _feed(self, pack: Committed) -> None:
         if self._matching is not None:
@@ -242,7 +248,25 @@ class Broker:
                     most,
                 )
             ),
-            lambda known: self._lease_of(known, with_secret=sink is not None),
+            lambda known: self._leases.lease(known, with_secret=sink is not None),
+        )
+
+    def subscribe_many(
+        self,
+        given: Sequence[NewSubscription],
+        caller: Caller = ANONYMOUS,
+        *,
+        together: bool = False,
+        request_key: str | None = None,
+    ) -> Future[BulkAnswer]:
+        """Add many subscriptions: all that are right, or with `together` all or none."""
+        return self._bulk.subscribe(
+            given,
+            self.schema,
+            self._sequencer.submit,
+            caller,
+            together=together,
+            request_key=request_key,
         )
 
     def update(
@@ -267,7 +291,7 @@ class Broker:
         }
 
         def judge(live: StoredSubscription | None, schema: Schema) -> Row:
-            known = self._authorised(live, id, ticket, caller)
+            known = self._leases.authorised(live, id, ticket, caller)
             if condition is not None:
                 self._checker.check(condition, known.language or NATIVE, schema)
             row: Row = {**known._asdict(), "kind": UPDATE}
@@ -288,7 +312,7 @@ class Broker:
         until = self._until(lease)
 
         def judge(live: StoredSubscription | None, schema: Schema) -> Row:
-            self._authorised(live, id, ticket, caller)
+            self._leases.authorised(live, id, ticket, caller)
             return {"kind": RENEW, "id": id, "until": until}
 
         return converted(self._sequencer.submit(Alter(id, judge)), _present)
@@ -299,7 +323,7 @@ class Broker:
         """End a live subscription."""
 
         def judge(live: StoredSubscription | None, schema: Schema) -> Row:
-            self._authorised(live, id, ticket, caller)
+            self._leases.authorised(live, id, ticket, caller)
             return {"kind": CANCEL, "id": id}
 
         return converted(self._sequencer.submit(Alter(id, judge)), lambda left: None)
@@ -308,7 +332,7 @@ class Broker:
         self, id: Id, *, ticket: str | None = None, caller: Caller = ANONYMOUS
     ) -> StoredSubscription:
         """A live subscription, for its owner or the holder of its ticket."""
-        return self._authorised(self.state.subscription(id), id, ticket, caller)
+        return self._leases.authorised(self.state.subscription(id), id, ticket, caller)
 
     def expire_due(self) -> int:
         """End the leases that are due; how many there were. The broker does so each second."""
@@ -324,25 +348,22 @@ class Broker:
         One subscription for the holder of its ticket, all of an owner for the owner, and all for an
         admin. Those that have ended are among them: their notifications stay.
         """
-        if id is not None:
-            known = self.state.known(id)
-            if known is not None and (
-                caller.owns(known.owner)
-                or (ticket and self._tickets.verify(ticket, id, known.nonce, known.key_generation))
-            ):
-                return [id]
-            raise NotFoundError(f"there is no subscription {id!r} with this ticket")
-        if caller.is_admin:
-            return None
-        if caller.name is None:
-            raise AccessError("an anonymous caller reads one subscription, with its ticket")
-        return self.state.ids_of(caller.name)
+        return self._leases.readable(caller, id, ticket)
 
     def notifications(
-        self, after: int, ids: list[Id] | None, most: int = 1000, *, events: bool = True
+        self, after: int, ids: list[Id] | None, most: int = 1000, *, body: Body | None = None
     ) -> Page:
-        """Notifications of some subscriptions (see `readable`) after a cursor."""
-        return NotificationReader(self.log, self.matching).page(after, ids, most, events=events)
+        """Notifications of some subscriptions (see `readable`) after a cursor.
+
+        Each has as much of its event as its subscription asks for, or as `body` says.
+        """
+        page = NotificationReader(self.log, self.matching).page(after, ids, most)
+        body_of = self.webhooks.index.body
+        shown = [
+            each._replace(event=shape_event(each.event, body or body_of(each.subscription)))
+            for each in page.notifications
+        ]
+        return page._replace(notifications=shown)
 
     # -- questions -------------------------------------------------------------------------------
 
@@ -375,29 +396,6 @@ class Broker:
         return self._sequencer.submit(Extend(build))
 
     # -- helpers ---------------------------------------------------------------------------------
-
-    def _lease_of(self, known: KnownRequest, with_secret: bool) -> Lease:
-        assert known.nonce is not None
-        ticket = self._tickets.issue(known.id, known.nonce, known.key_generation)
-        until = None if known.until is None else _EPOCH + timedelta(microseconds=known.until)
-        secret = None
-        if with_secret:
-            owned = KnownSubscription(known.id, None, known.nonce, known.key_generation)
-            secret = self.webhooks.secrets(owned)[0]
-        return Lease(known.id, ticket, until, secret)
-
-    def _authorised(
-        self, live: StoredSubscription | None, id: Id, ticket: str | None, caller: Caller
-    ) -> StoredSubscription:
-        """The subscription; the same error if it is not live, and if the ticket is wrong."""
-        if live is not None:
-            if caller.owns(live.owner):
-                return live
-            if ticket is not None and self._tickets.verify(
-                ticket, id, live.nonce, live.key_generation
-            ):
-                return live
-        raise NotFoundError(f"there is no live subscription {id!r} with this ticket")
 
     def _check_id(self, id: str | None) -> None:
         checked_text(id, "the id")

@@ -18,3 +18,7 @@ class Limits:
     metadata_bytes: Bytes = setting(
         Bytes(16 << 10), "Largest metadata of a subscription, as JSON.", least=0
     )
+    bulk_subscriptions: int = setting(50_000, "Most subscriptions of one bulk request.", least=1)
+    pending_deliveries: int = setting(
+        100_000, "Most webhooks of one owner that wait to be tried again.", least=0
+    )

@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
+import pyarrow as pa
+
 from tamis.engine import Engine
-from tamis.errors import BrokerError
+from tamis.errors import BrokerError, TamisError
+from tamis.language.dialects import NATIVE
 from tamis.model.schema import Schema
 from tamis.operators.enabled_operators import EnabledOperators
+from tamis.replay.live_subscriptions import subscribe_rows
 
 
 class ConditionChecker:
@@ -28,6 +32,25 @@ class ConditionChecker:
                 self._engine = Engine(schema, operators=self._operators)
             self._engine.encoder.forget_reserved()
             self._engine.compile(condition, language)
+
+    def check_many(
+        self, conditions: Mapping[int, tuple[str, str]], schema: Schema
+    ) -> dict[int, str]:
+        """Why conditions, each with its language, are refused, by their numbers.
+
+        They are compiled as a table, in an engine that is thrown away.
+        """
+        plain = [at for at, (_, language) in conditions.items() if language == NATIVE]
+        table = pa.table({"id": plain, "condition": [conditions[at][0] for at in plain]})
+        with Engine(schema, operators=self._operators) as engine:
+            wrong = {plain[row]: why for row, why in subscribe_rows(engine, table, stored=False)}
+        for at, (condition, language) in conditions.items():
+            if language != NATIVE:
+                try:
+                    self.check(condition, language, schema)
+                except TamisError as why:
+                    wrong[at] = str(why)
+        return wrong
 
 
 def checked_text(text: str | None, what: str) -> str | None:

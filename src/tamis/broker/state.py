@@ -12,7 +12,7 @@ log can lose data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import repeat
@@ -22,14 +22,16 @@ from typing import Any, NamedTuple
 
 import apsw
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tamis.errors import BrokerError, BusyError, FullError, RequestKeyError, StoreError
+from tamis.broker.sqlite_errors import database_errors, refuse_unsafe
+from tamis.errors import BrokerError, RequestKeyError
 from tamis.store.changes import CANCEL, EXPIRE, RENEW, SUBSCRIBE, UPDATE
 from tamis.store.pack import microseconds
 from tamis.store.subscription_snapshot import Id
 
 FORMAT = 1
-_SAFE = (3, 51, 3)  # earlier versions may lose data when the write-ahead log is reset
+_AT_ONCE = 1000  # ids that one question names
 _ID = {"int64": "INTEGER", "text": "TEXT"}
 _REMEMBERED = 86_400_000_000  # microseconds for which the key of a request is remembered
 _TABLES = """
@@ -61,10 +63,11 @@ CREATE TABLE sink_rotations (subscription {id} PRIMARY KEY, rotation INTEGER, mo
 CREATE TABLE consumers (
     owner TEXT, name TEXT, cursor INTEGER, PRIMARY KEY (owner, name)) WITHOUT ROWID;
 """
-_COLUMNS = (
-    "id, added, condition, until, owner, name, language, request_key, sink, nonce, key_generation, "
-    "metadata"
+_DETAILS = (
+    *("owner", "name", "language", "request_key", "sink", "nonce", "key_generation", "metadata"),
 )
+_COLUMNS = ", ".join(("id", "added", "condition", "until", *_DETAILS))
+_INSERT = f"INSERT OR REPLACE INTO subscriptions ({_COLUMNS}) VALUES (?{', ?' * 11})"
 
 
 class StoredSubscription(NamedTuple):
@@ -119,11 +122,12 @@ class State:
     """The state of one log. Threads may share it: calls take turns."""
 
     def __init__(self, path: Path, ids: str, identity: str) -> None:
-        _refuse_unsafe()
+        refuse_unsafe()
         self._lock = RLock()
         self.path = path
+        self.watcher: Callable[[pa.Table], object] = lambda changes: None  # sees what is applied
         self._counts: Counter[str | None] | None = None  # by owner, once they are asked for
-        with _database_errors(path):
+        with database_errors(path):
             self._base = apsw.Connection(str(path))
             self._base.set_busy_timeout(10_000)
             # `tamis keys` writes beside a service: a transaction must not begin as a reader.
@@ -164,7 +168,7 @@ class State:
 
     def clear(self) -> None:
         """Forget everything that is derived from the log."""
-        with self._lock, _database_errors(self.path), self._base:
+        with self._lock, database_errors(self.path), self._base:
             self._counts = None
             for table in ("subscriptions", "ended", "requests"):
                 self._base.execute(f"DELETE FROM {table}")
@@ -178,14 +182,44 @@ class State:
         Changes before `applied` are skipped. `moment` is when the last of them was appended, and
         `moments` says it for each, if they differ.
         """
-        with self._lock, _database_errors(self.path), self._counting(), self._base:
+        with self._lock, database_errors(self.path), self._counting(), self._base:
             applied = self.applied
-            rows = changes.to_pylist()
-            for row, then in zip(rows, moments or repeat(moment), strict=False):
-                if row["sequence"] >= applied:
-                    self._apply(row, then)
+            times = moments or repeat(moment)
+            fresh = pc.all(pc.greater_equal(changes["sequence"], applied)).as_py()
+            if fresh and pc.all(pc.equal(changes["kind"], SUBSCRIBE)).as_py():
+                self._apply_subscribes(changes, times)
+            else:
+                for row, then in zip(changes.to_pylist(), times, strict=False):
+                    if row["sequence"] >= applied:
+                        self._apply(row, then)
             self._base.execute("UPDATE facts SET value = ? WHERE name = 'applied'", (end,))
             self._base.execute("DELETE FROM requests WHERE moment < ?", (moment - _REMEMBERED,))
+        self.watcher(changes)
+
+    def _apply_subscribes(self, changes: pa.Table, moments: Iterable[int]) -> None:
+        """Apply subscribes as columns: a dict for each row would cost twice as much."""
+        names = ["id", "sequence", "condition", "until", *_DETAILS]
+        columns = [
+            (changes[name].cast(pa.int64()) if name == "until" else changes[name]).to_pylist()
+            for name in names
+        ]
+        self._base.executemany(_INSERT, zip(*columns, strict=True))
+        if self._counts is not None:
+            self._counts.update(changes["owner"].to_pylist())
+        if changes["request_key"].null_count == changes.num_rows:
+            return
+        for values, moment in zip(zip(*columns, strict=True), moments, strict=False):
+            row = dict(zip(names, values, strict=True))
+            if row["request_key"] is not None:
+                self._remember(row, row["until"], moment)
+
+    def _remember(self, row: Mapping[str, Any], until: int | None, moment: int) -> None:
+        """Remember the key of a request, and what it was answered with."""
+        self._base.execute(
+            "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (row["owner"] or "", row["request_key"], row["id"], row["nonce"],
+             row["key_generation"], until, _digest(row), moment),
+        )  # fmt: skip
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
@@ -199,21 +233,12 @@ class State:
     def _apply(self, row: dict[str, Any], moment: int) -> None:
         kind, id, until = row["kind"], row["id"], _microseconds(row["until"])
         if kind in (SUBSCRIBE, UPDATE):
-            values = (id, row["sequence"], row["condition"], until, *(
-                row[name] for name in (
-                    "owner", "name", "language", "request_key", "sink", "nonce", "key_generation",
-                    "metadata")))  # fmt: skip
-            self._base.execute(
-                f"INSERT OR REPLACE INTO subscriptions ({_COLUMNS}) VALUES (?{', ?' * 11})", values
-            )
+            details = (row[name] for name in _DETAILS)
+            self._base.execute(_INSERT, (id, row["sequence"], row["condition"], until, *details))
             if kind == SUBSCRIBE and self._counts is not None:
                 self._counts[row["owner"]] += 1
             if kind == SUBSCRIBE and row["request_key"] is not None:
-                self._base.execute(
-                    "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    (row["owner"] or "", row["request_key"], id, row["nonce"],
-                     row["key_generation"], until, _digest(row), moment),
-                )  # fmt: skip
+                self._remember(row, until, moment)
         elif kind == RENEW:
             self._base.execute("UPDATE subscriptions SET until = ? WHERE id = ?", (until, id))
         elif kind in (CANCEL, EXPIRE):
@@ -261,6 +286,24 @@ class State:
         query = f"SELECT {_COLUMNS} FROM subscriptions {where} ORDER BY id LIMIT ?"
         return [StoredSubscription(*row) for row in self._rows(query, (*values, most))]
 
+    def live_among(self, ids: Sequence[Id]) -> set[Id]:
+        """Which of some ids belong to live subscriptions."""
+        return {row[0] for row in self._among("SELECT id FROM subscriptions", ids)}
+
+    def owners_among(self, ids: Sequence[Id]) -> dict[Id, str | None]:
+        """The owners of some subscriptions that are live or were."""
+        tables = ("ended", "subscriptions")
+        return {
+            row[0]: row[1]
+            for table in tables
+            for row in self._among(f"SELECT id, owner FROM {table}", ids)
+        }
+
+    def _among(self, query: str, ids: Sequence[Id]) -> Iterator[tuple[Any, ...]]:
+        for at in range(0, len(ids), _AT_ONCE):
+            some = tuple(ids[at : at + _AT_ONCE])
+            yield from self._rows(f"{query} WHERE id IN ({', '.join('?' * len(some))})", some)
+
     def known(self, id: Id) -> KnownSubscription | None:
         """A subscription that is live or was."""
         rows = self._rows(
@@ -278,13 +321,13 @@ class State:
         )
         return bool(self._rows(f"{query} LIMIT 1"))
 
-    def ids_with_sinks(self, after: int) -> list[Id]:
-        """The ids of the subscriptions that have a sink, and are live or ended after a number."""
+    def sinks(self, after: int) -> list[tuple[Id, str]]:
+        """The sinks of the subscriptions that are live, or ended after a number."""
         query = (
-            "SELECT id FROM subscriptions WHERE sink IS NOT NULL "
-            "UNION SELECT id FROM ended WHERE sink IS NOT NULL AND sequence > ?"
+            "SELECT id, sink FROM subscriptions WHERE sink IS NOT NULL "
+            "UNION ALL SELECT id, sink FROM ended WHERE sink IS NOT NULL AND sequence > ?"
         )
-        return [row[0] for row in self._rows(query, (after,))]
+        return [(row[0], row[1]) for row in self._rows(query, (after,))]
 
     def ids_of(self, owner: str) -> list[Id]:
         """The ids of all subscriptions that an owner has or had."""
@@ -335,7 +378,7 @@ class State:
 
     def execute_synced(self, statement: str, values: tuple[Any, ...]) -> int:
         """Change what is not derived, on disk when this returns; how many rows it changed."""
-        with self._lock, _database_errors(self.path):
+        with self._lock, database_errors(self.path):
             self._base.pragma("synchronous", "full")
             try:
                 with self._base:
@@ -348,7 +391,7 @@ class State:
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
         """Change several rows together. A power cut may lose the last transactions."""
-        with self._lock, _database_errors(self.path), self._base:
+        with self._lock, database_errors(self.path), self._base:
             yield self._base
 
     def select(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -356,7 +399,7 @@ class State:
         return self._rows(query, values)
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        with self._lock, _database_errors(self.path):
+        with self._lock, database_errors(self.path):
             return list(self._base.execute(query, values))
 
     def _value(self, query: str, values: tuple[Any, ...] = ()) -> Any:
@@ -372,23 +415,3 @@ def _digest(row: Mapping[str, Any]) -> bytes:
     """What a subscribe asks for, apart from its lease."""
     names = ("condition", "language", "name", "sink", "metadata")
     return sha256(repr([row.get(name) for name in names]).encode()).digest()
-
-
-def _refuse_unsafe() -> None:
-    version = tuple(map(int, apsw.sqlite_lib_version().split(".")))
-    if version < _SAFE:
-        raise BrokerError(
-            f"SQLite {apsw.sqlite_lib_version()} may lose data; apsw from PyPI brings a safe one"
-        )
-
-
-@contextmanager
-def _database_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except apsw.FullError as why:
-        raise FullError(f"{path}: the disk is full; make room") from why
-    except apsw.BusyError as why:
-        raise BusyError(f"{path}: another process holds it; try again") from why
-    except apsw.Error as why:
-        raise StoreError(f"{path}: {why}") from why

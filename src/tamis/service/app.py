@@ -17,7 +17,9 @@ from tamis.broker.access.caller import ANONYMOUS, Caller
 from tamis.broker.broker import Broker
 from tamis.errors import TamisError
 from tamis.service import (
+    bulk_routes,
     consumer_routes,
+    dead_letter_routes,
     event_routes,
     key_routes,
     notification_routes,
@@ -80,7 +82,9 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     app.add_exception_handler(UnicodeEncodeError, answer_unicode)
     app.router.routes += event_routes.routes
     app.include_router(event_routes.router)
+    app.router.routes += bulk_routes.routes
     app.include_router(subscription_routes.router)
+    app.include_router(dead_letter_routes.router)
     app.include_router(key_routes.router)
     app.include_router(consumer_routes.router)
     app.include_router(question_routes.router)

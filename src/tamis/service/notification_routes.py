@@ -13,6 +13,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tamis.broker.matching.notification_reader import Notification, Page
+from tamis.broker.notification_body import parse_body
+from tamis.broker.sequence.clock import iso
 from tamis.errors import TamisError
 from tamis.service.problems import HttpError
 from tamis.service.subscription_routes import subscription_id
@@ -27,7 +29,9 @@ async def notifications(request: Request) -> Response:
     """Notifications after a cursor: all that the caller may read, or those of one subscription.
 
     `after` is the cursor; the default is the end. `wait` says how many seconds to wait for the
-    first one. With `Accept: text/event-stream`, the answer is a stream that goes on.
+    first one. `body` says how much of the event is shown: event, none, or names of attributes with
+    commas between; the default is what the subscription asks for. With `Accept: text/event-stream`,
+    the answer is a stream that goes on.
     """
     server = request.app.state.server
     given = request.path_params.get("id")
@@ -65,6 +69,8 @@ class _Reader:
 
     def __init__(self, server: Any, request: Request, id: Id | None, ticket: str | None) -> None:
         self.server, self._request, self._id, self._ticket = server, request, id, ticket
+        written = request.query_params.get("body")
+        self._body = None if written is None else parse_body(written)
         self._ids()  # refuses who may not read
 
     def _ids(self) -> list[Id] | None:
@@ -78,7 +84,7 @@ class _Reader:
         return page
 
     def _read(self, after: int, most: int) -> Page:
-        page: Page = self.server.broker.notifications(after, self._ids(), most)
+        page: Page = self.server.broker.notifications(after, self._ids(), most, body=self._body)
         return page
 
 
@@ -118,6 +124,7 @@ def _shown(each: Notification) -> bytes:
     body = {
         "sequence": each.sequence,
         "subscription": each.subscription,
+        "time": None if each.time is None else iso(each.time),
         "event": None if each.event is None else msgspec.Raw(each.event.encode()),
     }
     # A line break would end the data. Within JSON strings they are escaped.

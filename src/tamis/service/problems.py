@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamis.broker.access.caller import AccessError
+from tamis.broker.bulk_subscribe import BulkRefusedError
 from tamis.broker.cloud_events.context_attributes import ContentTypeError
 from tamis.broker.extension import ExtensionError
 from tamis.broker.matching.notification_reader import TrimmedError
@@ -137,6 +138,8 @@ def _details(error: TamisError) -> dict[str, Any]:
         found = {"rule": error.rule}
     elif isinstance(error, TrimmedError):
         found = {"first": error.first}
+    elif isinstance(error, BulkRefusedError):
+        found = {"refused": [each._asdict() for each in error.refused[:100]]}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -12,11 +12,15 @@ from fastapi import APIRouter, Header, Query
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
+from starlette.responses import Response
 
+from tamis.broker.access.caller import AccessError
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.state import StoredSubscription
 from tamis.errors import NotFoundError
 from tamis.language.dialects import NATIVE
+from tamis.service.bodies import NDJSON
+from tamis.service.bulk_routes import export
 from tamis.store.subscription_snapshot import Id
 
 router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"])
@@ -27,9 +31,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SinkRequest(BaseModel, extra="forbid"):
-    """A webhook."""
+    """A webhook, and what notifications say; without a url, only the latter."""
 
-    url: str = Field(max_length=2048)
+    url: str | None = Field(None, max_length=2048)
     body: Literal["event", "none"] | list[str] = Field(
         "event", description="the whole event, nothing of it, or these attributes"
     )
@@ -124,20 +128,32 @@ async def subscribe(
     return LeaseAnswer(**lease._asdict())
 
 
-@router.get("")
-async def list_subscriptions(
+@router.get("", response_model=SubscriptionPage)
+def list_subscriptions(
     request: Request,
     q: str | None = None,
+    owner: str | None = None,
     cursor: str | None = None,
     most: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> SubscriptionPage:
-    """The caller's live subscriptions; those of all owners for an admin."""
+) -> SubscriptionPage | Response:
+    """The caller's live subscriptions; those of all owners, or of one, for an admin.
+
+    With `Accept: application/x-ndjson`, all of them, a line for each. `cursor` is the id of the
+    last one that was read.
+    """
     server = request.app.state.server
     caller = server.caller(request)
+    lines = NDJSON in request.headers.get("accept", "")
     if caller.name is None and not caller.is_admin:
+        if lines:
+            raise AccessError("subscriptions are exported for owners: call with a key")
         return SubscriptionPage(subscriptions=[], cursor=None)
-    owner = None if caller.is_admin else caller.name
+    if owner is not None and not caller.owns(owner):
+        raise AccessError("only an admin lists the subscriptions of another owner")
+    owner = owner if caller.is_admin else caller.name
     after = None if cursor is None else subscription_id(server, cursor)
+    if lines:
+        return export(server, owner, q, after)
     found = server.broker.state.subscriptions(owner, containing=q, after=after, most=most)
     last = found[-1].id if len(found) == most else None
     return SubscriptionPage(subscriptions=[_shown(each) for each in found], cursor=last)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tamis.broker.access.caller import ANONYMOUS, Caller
-from tamis.broker.broker import Broker, Lease
+from tamis.broker.access.lease_office import Lease
+from tamis.broker.broker import Broker
 from tamis.broker.incoming import IncomingEvent
 from tamis.broker.matching.compile_version import compile_version
 from tamis.broker.sequence.dedup import WINDOW

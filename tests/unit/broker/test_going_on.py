@@ -10,8 +10,8 @@ import pytest
 
 from tamis.broker.broker import Broker
 from tamis.broker.delivery import retries
-from tamis.broker.delivery.deliverer import PER_SINK
-from tamis.broker.delivery.outbox import Outbox, PendingDelivery
+from tamis.broker.delivery.outbox import Outbox, PendingDelivery, Settlement
+from tamis.broker.delivery.sink_queue import PER_SINK
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.delivery.webhooks import Webhooks
 from tamis.broker.incoming import IncomingEvent
@@ -56,14 +56,14 @@ def test_matching_waits_for_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_webhooks_outlive_a_full_disk_and_a_missing_key(
     tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    advance, secrets = Outbox.advance, Webhooks.secrets
+    settle, secrets = Outbox.settle, Webhooks.secrets
     failures: list[Exception] = [FullError("full"), FullError("full")]
     missing: list[Exception] = []
 
-    def failing_advance(self: Outbox, *given: Any) -> None:
+    def failing_settle(self: Outbox, *given: Any) -> None:
         if broker_runs and failures:
             raise failures.pop()
-        advance(self, *given)
+        settle(self, *given)
 
     def failing_secrets(self: Webhooks, live: Any) -> list[str]:
         if missing:
@@ -71,7 +71,7 @@ def test_webhooks_outlive_a_full_disk_and_a_missing_key(
         return secrets(self, live)
 
     broker_runs = False
-    monkeypatch.setattr(Outbox, "advance", failing_advance)
+    monkeypatch.setattr(Outbox, "settle", failing_settle)
     monkeypatch.setattr(Webhooks, "secrets", failing_secrets)
     with Broker(tmp_path, SCHEMA, sinks=RULES) as broker:
         broker_runs = True
@@ -142,7 +142,7 @@ def test_a_replay_is_of_one_subscription(tmp_path: Path) -> None:
     with Broker(tmp_path, SCHEMA, matching=False) as broker:
         outbox = broker.webhooks.outbox
         for id, sequence in ((1, 5), (2, 5), (1, 6)):
-            outbox.bury(PendingDelivery(id, sequence, 8, 0, "gone"), 0)
+            outbox.settle(Settlement(dead=[PendingDelivery(id, sequence, 8, 0, "gone")]))
         assert broker.webhooks.replay(1) == 2
         assert [each.subscription for each in outbox.dead()] == [2]
         assert outbox.count(1) == 2

@@ -31,12 +31,15 @@ class Receiver:
     def __init__(self) -> None:
         self.messages: list[tuple[dict[str, str], bytes]] = []
         self.answers: list[tuple[int, dict[str, str]]] = []
+        self.hold = threading.Event()  # while it is not set, nothing is answered
+        self.hold.set()
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.messages.append((dict(self.headers), body))
+                receiver.hold.wait(60)
                 status, headers = receiver.answers.pop(0) if receiver.answers else (204, {})
                 self.send_response(status)
                 for name, value in headers.items():
@@ -64,11 +67,18 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
+@contextmanager
+def received() -> Iterator[Receiver]:
     made = Receiver()
     yield made
+    made.hold.set()
     made.server.shutdown()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with received() as made:
+        yield made
 
 
 @contextmanager

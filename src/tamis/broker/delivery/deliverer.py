@@ -1,62 +1,56 @@
 """Sends notifications to webhooks: one thread with a loop of its own.
 
-Each page of notifications is sent at once, a few at a time to each sink. What fails is stored and
-tried again later. A sink that fails again and again is left alone for a while: its messages are
-stored without an attempt, so that it does not hold up others.
+Notifications are read page by page, and each message goes into the queue of its sink. No sink waits
+for another: what a slow or failing sink cannot take within a second is stored in the outbox and
+sent later, and reading goes on. The cursor moves over a page once each of its messages is delivered
+or stored, in the transaction that stores them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import socket
+import random
 import time
-from collections import defaultdict
+from collections import Counter, deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
 from threading import Thread
 from typing import Any, NamedTuple
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-
-from tamis import __version__
 from tamis.broker.delivery import retries
-from tamis.broker.delivery.outbox import Outbox, PendingDelivery
-from tamis.broker.delivery.signature import sign
-from tamis.broker.delivery.sink_address import SinkError, SinkRules, resolve
-from tamis.broker.delivery.sinks import Sink, message_body
-from tamis.broker.matching.notification_reader import Notification, Page
-from tamis.broker.state import KnownSubscription
-from tamis.store.subscription_snapshot import Id
+from tamis.broker.delivery.message import DeliveryAttempt, OutgoingMessage, SentPage
+from tamis.broker.delivery.outbox import DeliveryKey, Outbox, PendingDelivery, Settlement
+from tamis.broker.delivery.sender import TIMEOUT, Sender
+from tamis.broker.delivery.sink_address import SinkRules
+from tamis.broker.delivery.sink_queue import PATIENCE, SinkQueue
 
-PAGE = 500  # notifications that are sent together
-AT_ONCE = 64  # requests under way
-PER_SINK = 4  # of them to one sink
-TIMEOUT = 10.0  # seconds for a request
+PAGE = 500  # notifications that are read together
+WINDOW = 4 * PAGE  # messages in memory
+AT_ONCE = 256  # requests under way
+PER_OWNER = 32  # of them for one owner
 _LOOK = 1.0  # seconds between two looks at what is due
+_SETTLE = 0.1  # seconds between two transactions, unless much is to be stored
+_COUNT = 30.0  # seconds between two counts of what waits
 _GRACE = 2.0  # seconds for the requests under way when it stops
-_GONE = 410
 
 
-class DeliveryAttempt(NamedTuple):
-    """How one request went."""
+class MessagePage(NamedTuple):
+    """Messages to send, and the cursor after their notifications."""
 
-    delivered: bool
-    error: str = ""
-    asked: float | None = None  # seconds, by Retry-After
-    gone: bool = False  # the receiver wants no more
+    messages: list[OutgoingMessage]
+    cursor: int
 
 
 class DeliverySource(NamedTuple):
     """What a deliverer asks the broker for."""
 
-    page: Callable[[int, int], Page]  # notifications of subscriptions with sinks
-    subscription: Callable[[Id], KnownSubscription | None]
-    event: Callable[[int], str | None]
-    secrets: Callable[[KnownSubscription], list[str]]
+    page: Callable[[int, int], MessagePage]  # of subscriptions with sinks
+    message: Callable[[PendingDelivery], OutgoingMessage | None]  # None: it is not wanted any more
+    waiting: Callable[[], Counter[str | None]]  # how many deliveries of each owner wait
     identity: str
     clock: Callable[[], int]
+    most: int  # deliveries of an owner that may wait
 
 
 class Deliverer:
@@ -69,23 +63,37 @@ class Deliverer:
         cursor = outbox.cursor()
         self._cursor = self._stored = start if cursor is None else cursor
         if cursor is None:
-            outbox.advance(start, [])
-        self._failures: dict[str, int] = defaultdict(int)  # in a row, by URL
-        self._open_until: dict[str, float] = {}
-        self._per_sink: dict[str, asyncio.Semaphore] = {}
+            outbox.settle(Settlement(cursor=start))
+        self._queues: dict[str, SinkQueue] = {}
+        self._owners: dict[str | None, asyncio.Semaphore] = {}
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._pages: deque[SentPage] = deque()
+        self._passed = self._stored  # the cursor after the last page of which nothing is open
+        self._settled = Settlement()  # what the next transaction stores
+        self._held: set[DeliveryKey] = set()  # messages in memory that have a row in the outbox
+        self._waiting = source.waiting()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._wake = asyncio.Event()
+        self._news = True  # there may be notifications to read
+        self._look_at = self._settle_at = 0.0
+        self._count_at = time.monotonic() + _COUNT
         self._stopping = False
         self.delivered = 0
+        self.failed = 0  # attempts
         self.failure: BaseException | None = None  # of the last round
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._files = ThreadPoolExecutor(1, "tamis-webhook-files")
         self._thread = Thread(target=self._run, name="tamis-webhooks", daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
-        """There are new notifications. Called in any thread."""
+        """There are new notifications, or rows of the outbox. Called in any thread."""
         with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._wake.set)
+            self._loop.call_soon_threadsafe(self._notice)
+
+    def _notice(self) -> None:
+        self._news, self._look_at = True, 0.0
+        self._wake.set()
 
     def stop(self) -> None:
         """End soon; what was not sent is sent after the next start."""
@@ -98,188 +106,238 @@ class Deliverer:
             self._loop.run_until_complete(self._deliver())
         finally:
             self._loop.close()
+            self._files.shutdown()
+
+    # -- the loop --------------------------------------------------------------------------------
 
     async def _deliver(self) -> None:
-        connector = aiohttp.TCPConnector(
-            resolver=_CheckedResolver(self._rules), limit=0, use_dns_cache=False
-        )
-        headers = {"User-Agent": f"tamis/{__version__}", "Content-Type": "application/json"}
-        async with aiohttp.ClientSession(
-            connector=connector,
-            headers=headers,
-            timeout=aiohttp.ClientTimeout(total=TIMEOUT),
-            trust_env=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-        ) as session:
+        async with Sender(self._rules, self._source.identity) as sender:
+            self._sender = sender
             while not self._stopping:
-                under_way = asyncio.ensure_future(self._round(session))
-                while not under_way.done() and not self._stopping:
-                    await asyncio.wait({under_way}, timeout=_LOOK)
-                if self._stopping:  # the cursor stays where it is: the next start sends again
-                    await asyncio.wait({under_way}, timeout=_GRACE)
-                    under_way.cancel()
-                (outcome,) = await asyncio.gather(under_way, return_exceptions=True)
+                (outcome,) = await asyncio.gather(self._round(), return_exceptions=True)
                 self.failure = outcome if isinstance(outcome, Exception) else None
-                if outcome is not True:
-                    await self._sleep()
+                if self.failure is not None:
+                    await self._sleep(_LOOK)
+                elif outcome is not True:
+                    settled = not (self._settled.size or self._pages)
+                    await self._sleep(_LOOK if settled else _SETTLE)
+            await self._end()
 
-    async def _round(self, session: aiohttp.ClientSession) -> bool:
-        """Send a page of notifications, and what is due again; whether there was a page."""
-        page = await asyncio.to_thread(self._source.page, self._cursor, PAGE)
-        if page.notifications:
-            failed = await asyncio.gather(
-                *(self._first(session, each) for each in page.notifications)
-            )
-            self._advance(page.cursor, [each for each in failed if each is not None])
-        elif page.cursor > self._stored + PAGE:
-            self._advance(page.cursor, [])
+    async def _round(self) -> bool:
+        """Read what there is room for, and store what is settled; whether to go on at once."""
+        now = time.monotonic()
+        self._give_way()
+        if now >= self._settle_at or self._settled.size >= PAGE:
+            await self._settle()
+            self._settle_at = now + _SETTLE
+        more = False
+        if now >= self._look_at:
+            more = await self._read_due()
+            self._look_at = now if more else now + _LOOK
+            self._news = True  # nothing wakes it for events without notifications
+        if now >= self._count_at:
+            self._waiting = await self._in_thread(self._source.waiting)
+            self._count_at = now + _COUNT
+        return await self._read_page() or more
+
+    async def _read_page(self) -> bool:
+        """Take up a page of notifications, if there is room; whether there was one."""
+        if not self._news or self._count() >= WINDOW:
+            return False
+        self._news = False
+        page: MessagePage = await self._in_thread(self._source.page, self._cursor, PAGE)
+        sent = SentPage(page.cursor, time.monotonic(), set(page.messages), bool(page.messages))
+        self._pages.append(sent)
         self._cursor = page.cursor
-        await self._retry(session)
-        return bool(page.notifications)
+        for message in page.messages:
+            message.page = sent
+            self._accept(message)
+        self._news = self._news or sent.counts
+        return sent.counts
 
-    def _advance(self, cursor: int, failed: list[PendingDelivery]) -> None:
-        self._outbox.advance(cursor, failed)
-        self._stored = cursor
-
-    async def _sleep(self) -> None:
-        if self._stopping:
-            return
-        try:
-            await asyncio.wait_for(self._wake.wait(), _LOOK)
-        except TimeoutError:
-            return
+    async def _sleep(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), seconds)
         self._wake.clear()
 
-    async def _first(
-        self, session: aiohttp.ClientSession, notification: Notification
-    ) -> PendingDelivery | None:
-        """The first attempt; a row if it failed."""
-        pending = PendingDelivery(
-            notification.subscription, notification.sequence, 0, self._source.clock(), ""
-        )
-        return await self._attempt(session, pending, notification.event)
+    async def _end(self) -> None:
+        """Wait a little for the requests under way: the next start sends the others again."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_GRACE)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        (outcome,) = await asyncio.gather(self._settle(), return_exceptions=True)
+        self.failure = outcome if isinstance(outcome, Exception) else None
 
-    async def _retry(self, session: aiohttp.ClientSession) -> None:
-        due = self._outbox.due(self._source.clock(), PAGE)
+    async def _in_thread(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Files and the database are read in one thread: they must not hold up the loop."""
+        return await self._loop.run_in_executor(self._files, work, *given)
 
-        async def one(pending: PendingDelivery) -> None:
-            if pending.attempts >= retries.ATTEMPTS:  # the first attempt was the last
-                self._outbox.bury(pending, self._source.clock())
-                return
-            event = await asyncio.to_thread(self._source.event, pending.sequence)
-            after = await self._attempt(session, pending, event)
-            if after is None:
-                self._outbox.done(pending)
-            elif after.attempts >= retries.ATTEMPTS:
-                self._outbox.bury(after, self._source.clock())
-            else:
-                self._outbox.again(after)
+    # -- queues ----------------------------------------------------------------------------------
 
-        await asyncio.gather(*(one(each) for each in due))
+    def _count(self) -> int:
+        """How many messages are in memory."""
+        return sum(len(page.open) for page in self._pages) + len(self._held)
 
-    async def _attempt(
-        self, session: aiohttp.ClientSession, pending: PendingDelivery, event: str | None
-    ) -> PendingDelivery | None:
-        """One attempt. What fails here, such as a sink that cannot be read, fails like a sink."""
-        (outcome,) = await asyncio.gather(
-            self._try(session, pending, event), return_exceptions=True
-        )
-        if not isinstance(outcome, BaseException):
-            return outcome
-        if not isinstance(outcome, Exception):
-            raise outcome
-        return self._failed(pending, DeliveryAttempt(False, str(outcome)[:500]))
-
-    def _failed(self, pending: PendingDelivery, attempt: DeliveryAttempt) -> PendingDelivery:
-        attempts = retries.ATTEMPTS if attempt.gone else pending.attempts + 1
-        pause = 0.0 if attempt.gone else retries.next_pause(pending.attempts + 1, attempt.asked)
-        due = self._source.clock() + int(pause * 1e6)
-        return pending._replace(attempts=attempts, due=due, error=attempt.error)
-
-    async def _try(
-        self, session: aiohttp.ClientSession, pending: PendingDelivery, event: str | None
-    ) -> PendingDelivery | None:
-        """One attempt: None if the delivery is done with, else what to try later."""
-        live = self._source.subscription(pending.subscription)
-        if live is None or live.sink is None:
-            return None  # it has no sink any more
-        sink = Sink.read(live.sink)
-        async with self._per_sink.setdefault(sink.url, asyncio.Semaphore(PER_SINK)):
-            # Looked at here: those before this one may have failed while it waited.
-            if self._open_until.get(sink.url, 0.0) > time.monotonic():
-                later = self._source.clock() + retries.OPEN_FOR * 1_000_000
-                return pending._replace(due=later, error="the sink is failing")
-            async with self._slots:
-                attempt = await self._send(session, sink, live, pending, event)
-            self._note(sink.url, attempt)
-        if attempt.delivered:
-            self.delivered += 1
-            return None
-        return self._failed(pending, attempt)
-
-    def _note(self, url: str, attempt: DeliveryAttempt) -> None:
-        """Count failures in a row; a sink with many is left alone for a while."""
-        if attempt.delivered:
-            self._failures.pop(url, None)
-            self._open_until.pop(url, None)
+    def _accept(self, message: OutgoingMessage) -> None:
+        """Put a message into the queue of its sink, or store it if that is too long."""
+        queue = self._queues.setdefault(message.url, SinkQueue())
+        delay = queue.delay()
+        if delay > PATIENCE:
+            self._postpone(message, delay, "the sink is failing" if queue.is_open else "")
             return
-        self._failures[url] += 1
-        if self._failures[url] >= retries.OPEN_AFTER:
-            self._open_until[url] = time.monotonic() + retries.OPEN_FOR
+        queue.waiting.append(message)
+        self._work(queue)
 
-    async def _send(
-        self,
-        session: aiohttp.ClientSession,
-        sink: Sink,
-        live: KnownSubscription,
-        pending: PendingDelivery,
-        event: str | None,
-    ) -> DeliveryAttempt:
-        now = datetime.now(UTC)
-        body = message_body(
-            sink, pending.subscription, pending.sequence, now.isoformat(timespec="seconds"), event
+    def _work(self, queue: SinkQueue) -> None:
+        """Start as many requests to a sink as it may have."""
+        while queue.may_send:
+            if queue.is_open:  # what waits is not tried any more
+                message, delay = queue.waiting.popleft(), queue.delay()
+                self._postpone(message, delay, "the sink is failing")
+                continue
+            message = queue.waiting.popleft()
+            queue.under_way[message] = time.monotonic()
+            task = self._loop.create_task(self._send(queue, message))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _send(self, queue: SinkQueue, message: OutgoingMessage) -> None:
+        owner = message.subscription.owner
+        slots = self._owners.setdefault(owner, asyncio.Semaphore(PER_OWNER))
+        async with slots, self._slots:  # who holds one of all slots waits for nothing else
+            queue.under_way[message] = time.monotonic()
+            (outcome,) = await asyncio.gather(self._sender.send(message), return_exceptions=True)
+        if isinstance(outcome, asyncio.CancelledError):
+            raise outcome
+        # Whatever fails, such as a secret that cannot be made, fails like a sink.
+        attempt = (
+            DeliveryAttempt(False, str(outcome)[:500])
+            if isinstance(outcome, BaseException)
+            else outcome
         )
-        # The same at each attempt, so that a receiver knows a message that it has.
-        name = f"{self._source.identity[:12]}.{pending.sequence}.{pending.subscription}"
-        headers = sign(self._source.secrets(live), name, int(now.timestamp()), body)
+        queue.note(message, attempt)
+        self._finish(message, attempt)
+        self._work(queue)
+        if queue.is_idle:
+            self._queues.pop(message.url, None)
+
+    def _give_way(self) -> None:
+        """Store the messages that hold the first pages up, so that the cursor moves on.
+
+        Those under way go on. Their rows are of use only if this process ends before they do.
+        """
+        for page in self._pages:
+            if page.open and time.monotonic() - page.read < PATIENCE:
+                return
+            for message in list(page.open):
+                queue = self._queues[message.url]
+                if message in queue.under_way:
+                    self._store(message, message.pending, 2 * TIMEOUT, leaves=False)
+                else:
+                    queue.waiting.remove(message)
+                    self._postpone(message, max(queue.delay(), PATIENCE), "")
+
+    # -- outcomes --------------------------------------------------------------------------------
+
+    def _finish(self, message: OutgoingMessage, attempt: DeliveryAttempt) -> None:
+        pending = message.pending
+        self.delivered += attempt.delivered
+        self.failed += not attempt.delivered
+        tried = pending._replace(attempts=pending.attempts + 1, error=attempt.error)
+        if attempt.delivered:
+            self._forget(message)
+        elif attempt.gone or tried.attempts >= retries.ATTEMPTS:
+            self._bury(message, tried)
+        else:
+            pause = retries.next_pause(tried.attempts, attempt.asked)
+            self._store(message, tried, pause)
+        self._wake.set()
+
+    def _postpone(self, message: OutgoingMessage, delay: float, error: str) -> None:
+        """Try a message later. That counts as no attempt, and does not go on for ever."""
+        pending = message.pending
+        pending = pending._replace(error=error or pending.error)
+        if self._source.clock() - message.time > retries.GIVE_UP * 1_000_000:
+            self._bury(message, pending)
+            return
+        pause = min(max(delay, PATIENCE), retries.OPEN_FOR + PATIENCE)
+        self._store(message, pending, pause * random.uniform(1, 1 + retries.JITTER))
+
+    def _store(
+        self, message: OutgoingMessage, row: PendingDelivery, pause: float, *, leaves: bool = True
+    ) -> None:
+        """Store a message that is due after a pause, unless too many of its owner wait."""
+        if not message.stored:
+            owner = message.subscription.owner
+            if self._waiting[owner] >= self._source.most and leaves:
+                self._bury(message, row._replace(error="too many deliveries of the owner wait"))
+                return
+            self._waiting[owner] += 1
+            message.stored = True
+        self._settled.put(row._replace(due=self._source.clock() + int(pause * 1e6)))
+        self._close(message, leaves=leaves)
+
+    def _bury(self, message: OutgoingMessage, row: PendingDelivery) -> None:
+        self._settled.dead.append(row)
+        self._forget(message)
+
+    def _forget(self, message: OutgoingMessage) -> None:
+        if message.stored:
+            self._waiting[message.subscription.owner] -= 1
+            self._settled.drop(message.pending.key)
+        self._close(message)
+
+    def _close(self, message: OutgoingMessage, *, leaves: bool = True) -> None:
+        """Its page waits no longer for a message, which may leave memory."""
+        if message.page is not None:
+            message.page.open.discard(message)
+            message.page = None
+        if leaves:
+            self._settled.released.add(message.pending.key)
+        else:
+            self._held.add(message.pending.key)
+
+    # -- the database ----------------------------------------------------------------------------
+
+    async def _settle(self) -> None:
+        """Store what is settled, and move the cursor over the pages of which nothing is open."""
+        counts = False
+        while self._pages and not self._pages[0].open:
+            page = self._pages.popleft()
+            self._passed = page.cursor
+            counts = counts or page.counts
+        # Events without notifications move the cursor in larger steps.
+        if not (counts or self._settled.size or self._passed >= self._stored + PAGE):
+            return
+        settled, self._settled = self._settled, Settlement()
+        settled.cursor = self._passed
         try:
-            await asyncio.to_thread(resolve, sink.url, self._rules)  # checked at every attempt
-            async with session.post(
-                sink.url, data=body, headers=headers, allow_redirects=False
-            ) as answer:
-                if 200 <= answer.status < 300:
-                    return DeliveryAttempt(True)
-                asked = retries.retry_after(answer.headers.get("Retry-After"), now)
-                gone = answer.status == _GONE
-                return DeliveryAttempt(False, f"answered with {answer.status}", asked, gone)
-        except SinkError as why:
-            return DeliveryAttempt(False, str(why))
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as why:
-            return DeliveryAttempt(False, f"{type(why).__name__}: {why}"[:500])
+            await self._in_thread(self._outbox.settle, settled, self._source.clock())
+        except BaseException:
+            self._settled = settled.followed_by(self._settled)
+            raise
+        self._stored = self._passed
+        self._held -= settled.released
 
-
-class _CheckedResolver(AbstractResolver):
-    """Resolves names to checked addresses, to which the connection then goes."""
-
-    def __init__(self, rules: SinkRules) -> None:
-        self._rules = rules
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        target = await asyncio.to_thread(resolve, f"http://{host}:{port}/", self._rules)
-        found: list[Any] = [
-            {
-                "hostname": host,
-                "host": address,
-                "port": port,
-                "family": socket.AF_INET6 if ":" in address else socket.AF_INET,
-                "proto": 0,
-                "flags": socket.AI_NUMERICHOST,
-            }
-            for address in target.addresses
-        ]
-        return found
-
-    async def close(self) -> None:
-        return None
+    async def _read_due(self) -> bool:
+        """Take up rows that are due; whether there may be more of them."""
+        room = min(WINDOW - self._count(), PAGE)
+        if room <= 0:
+            return False
+        moment, held = self._source.clock(), len(self._held)
+        rows: list[PendingDelivery]
+        rows = await self._in_thread(self._outbox.due, moment, room + held)
+        rows = [row for row in rows if row.key not in self._held][:room]
+        self._held.update(row.key for row in rows)
+        found: list[OutgoingMessage | None]
+        found = await self._in_thread(lambda: [self._source.message(row) for row in rows])
+        for row, message in zip(rows, found, strict=True):
+            if message is None:
+                self._settled.drop(row.key)
+                self._settled.released.add(row.key)
+                continue
+            message.stored = True
+            self._accept(message)
+        return len(rows) == room

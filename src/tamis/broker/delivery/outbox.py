@@ -7,7 +7,7 @@ repeats deliveries and loses none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tamis.broker.records import Records
@@ -18,17 +18,30 @@ _UPSERT = (
     "ON CONFLICT (subscription, sequence) DO UPDATE SET attempts = excluded.attempts, "
     "due = excluded.due, error = excluded.error"
 )
+_MOVE = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _STORE = f"INSERT INTO deliveries VALUES (?, ?, ?, ?, ?) {_UPSERT}"
 
 
+DeliveryKey = tuple[Id, int]
+"""A subscription and a sequence number."""
+
+
 class PendingDelivery(NamedTuple):
-    """A delivery that failed, and is to be tried again."""
+    """A delivery that failed or was put off, and is to be tried again.
+
+    The sequence is that of the event. A warning that a lease ends has minus the end of the lease,
+    in microseconds.
+    """
 
     subscription: Id
     sequence: int
     attempts: int
     due: int  # microseconds since 1970
     error: str
+
+    @property
+    def key(self) -> DeliveryKey:
+        return self.subscription, self.sequence
 
 
 class DeadDelivery(NamedTuple):
@@ -42,6 +55,35 @@ class DeadDelivery(NamedTuple):
     moment: int
 
 
+@dataclass
+class Settlement:
+    """What one transaction stores: rows to put or to drop, dead letters, and the cursor."""
+
+    cursor: int | None = None
+    rows: dict[DeliveryKey, PendingDelivery | None] = field(default_factory=dict)
+    dead: list[PendingDelivery] = field(default_factory=list)
+    released: set[DeliveryKey] = field(default_factory=set)  # of messages that left memory
+
+    @property
+    def size(self) -> int:
+        return len(self.rows) + len(self.dead)
+
+    def put(self, row: PendingDelivery) -> None:
+        self.rows[row.key] = row
+
+    def drop(self, key: DeliveryKey) -> None:
+        self.rows[key] = None
+
+    def followed_by(self, later: Settlement) -> Settlement:
+        """Both in one."""
+        return Settlement(
+            later.cursor if later.cursor is not None else self.cursor,
+            self.rows | later.rows,
+            self.dead + later.dead,
+            self.released | later.released,
+        )
+
+
 class Outbox:
     """The deliveries of a broker, among its records."""
 
@@ -53,15 +95,20 @@ class Outbox:
         rows = self._records.select("SELECT value FROM facts WHERE name = ?", (_CURSOR,))
         return int(rows[0][0]) if rows else None
 
-    def advance(self, cursor: int, failed: Iterable[PendingDelivery]) -> None:
-        """Move the cursor, together with what failed below it."""
+    def settle(self, settled: Settlement, moment: int = 0) -> None:
+        """Move the cursor, together with everything that is to be known below it."""
+        gone = [key for key, row in settled.rows.items() if row is None]
+        kept = [row for row in settled.rows.values() if row is not None]
         with self._records.transaction() as base:
-            base.executemany(_STORE, failed)
-            base.execute(
-                "INSERT INTO facts VALUES (?, ?) "
-                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (_CURSOR, cursor),
+            base.executemany("DELETE FROM deliveries WHERE subscription = ? AND sequence = ?", gone)
+            base.executemany(_STORE, kept)
+            base.executemany(
+                "INSERT INTO dead_deliveries (subscription, sequence, attempts, error, moment) "
+                "VALUES (?, ?, ?, ?, ?)",
+                ((*each.key, each.attempts, each.error, moment) for each in settled.dead),
             )
+            if settled.cursor is not None:
+                base.execute(_MOVE, (_CURSOR, settled.cursor))
 
     def due(self, moment: int, most: int) -> list[PendingDelivery]:
         """Deliveries to try again now, the longest waiting first."""
@@ -76,26 +123,12 @@ class Outbox:
         values = () if subscription is None else (subscription,)
         return int(self._records.select(f"SELECT count(*) FROM deliveries{where}", values)[0][0])
 
-    def done(self, delivery: PendingDelivery) -> None:
-        """Forget a delivery that succeeded."""
-        with self._records.transaction() as base:
-            base.execute(*_removed(delivery))
-
-    def again(self, delivery: PendingDelivery) -> None:
-        """Store another failure."""
-        with self._records.transaction() as base:
-            base.execute(_STORE, delivery)
-
-    def bury(self, delivery: PendingDelivery, moment: int) -> None:
-        """Give a delivery up: it becomes a dead letter."""
-        with self._records.transaction() as base:
-            base.execute(*_removed(delivery))
-            base.execute(
-                "INSERT INTO dead_deliveries (subscription, sequence, attempts, error, moment) "
-                "VALUES (?, ?, ?, ?, ?)",
-                (delivery.subscription, delivery.sequence, delivery.attempts, delivery.error,
-                 moment),
-            )  # fmt: skip
+    def counts(self) -> list[tuple[Id, int]]:
+        """How many deliveries of each subscription wait."""
+        rows = self._records.select(
+            "SELECT subscription, count(*) FROM deliveries GROUP BY subscription"
+        )
+        return [(row[0], int(row[1])) for row in rows]
 
     def dead(self, after: int = 0, most: int = 100) -> list[DeadDelivery]:
         """Dead letters in the order in which they died."""
@@ -106,19 +139,30 @@ class Outbox:
         )
         return [DeadDelivery(*row) for row in rows]
 
+    def dead_letter(self, id: int) -> DeadDelivery | None:
+        """One dead letter."""
+        rows = self._records.select(
+            "SELECT id, subscription, sequence, attempts, error, moment FROM dead_deliveries "
+            "WHERE id = ?",
+            (id,),
+        )
+        return DeadDelivery(*rows[0]) if rows else None
+
     def revive(self, subscription: Id, moment: int) -> int:
         """Try the dead letters of a subscription again, from the first attempt on; how many."""
+        return self._revive("subscription = ?", subscription, moment)
+
+    def revive_one(self, id: int, moment: int) -> int:
+        """Try one dead letter again, from the first attempt on; how many there were."""
+        return self._revive("id = ?", id, moment)
+
+    def _revive(self, where: str, value: Id, moment: int) -> int:
         with self._records.transaction() as base:
             base.execute(
                 "INSERT INTO deliveries SELECT DISTINCT subscription, sequence, 0, "
                 "CAST(? AS bigint), 'tried again on request' "
-                f"FROM dead_deliveries WHERE subscription = ? {_UPSERT}",
-                (moment, subscription),
+                f"FROM dead_deliveries WHERE {where} {_UPSERT}",
+                (moment, value),
             )
-            base.execute("DELETE FROM dead_deliveries WHERE subscription = ?", (subscription,))
+            base.execute(f"DELETE FROM dead_deliveries WHERE {where}", (value,))
             return int(base.changes())
-
-
-def _removed(delivery: PendingDelivery) -> tuple[str, tuple[Id, int]]:
-    statement = "DELETE FROM deliveries WHERE subscription = ? AND sequence = ?"
-    return statement, (delivery.subscription, delivery.sequence)

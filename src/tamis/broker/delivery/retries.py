@@ -13,6 +13,7 @@ LONGEST = 86_400  # seconds that a receiver may ask for
 JITTER = 0.2  # so that the messages of an outage do not come back together
 OPEN_AFTER = 5  # failures in a row after which a sink is left alone for a while
 OPEN_FOR = 30  # seconds
+GIVE_UP = 259_200  # seconds after which a message is not put off any more
 
 
 def next_pause(

@@ -145,6 +145,15 @@ def _plain_host(host: str) -> str:
     return plain
 
 
+def is_literal(url: str) -> bool:
+    """Whether the host of a URL is an address, which needs no resolver."""
+    try:
+        ip_address(check_url(url)[1])
+    except ValueError:
+        return False
+    return True
+
+
 def resolve(url: str, rules: SinkRules) -> SinkTarget:
     """Resolve the host of a URL and check all of its addresses. This asks the system's resolver."""
     scheme, host, port = check_url(url)

@@ -1,4 +1,4 @@
-"""Sinks: where the notifications of a subscription go, and what is sent."""
+"""Sinks: where the notifications of a subscription go, and what they say."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tamis.broker.delivery.sink_address import SinkError, check_url
-from tamis.broker.preparation import checked_text
+from tamis.broker.notification_body import EVENT, Body, read_body, shape_event
+from tamis.broker.sequence.clock import iso
 
-EVENT, NOTHING = "event", "none"
-_MOST = 100  # attributes in a body
+NOTIFICATION, LEASE_ENDING = "tamis.notification", "tamis.lease-ending"
 
 
 class Sink(NamedTuple):
-    """A webhook."""
+    """A webhook. Without a URL, it only says what those get who read notifications."""
 
-    url: str
-    body: str | tuple[str, ...] = EVENT  # the whole event, nothing of it, or some attributes
+    url: str | None
+    body: Body = EVENT
 
     def to_text(self) -> str:
         """As the log keeps it."""
         body = self.body if isinstance(self.body, str) else list(self.body)
-        return json.dumps({"url": self.url, "body": body}, ensure_ascii=False)
+        given = {"body": body} if self.url is None else {"url": self.url, "body": body}
+        return json.dumps(given, ensure_ascii=False)
 
     @classmethod
     def read(cls, text: str) -> Sink:
@@ -36,45 +37,24 @@ class Sink(NamedTuple):
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Sink:
-        """From what a subscriber sends; raises `SinkError` for anything else."""
+        """From what a subscriber sends; raises `BrokerError` for anything else."""
         url, body = given.get("url"), given.get("body", EVENT)
-        unknown = given.keys() - {"url", "body"}
-        if not isinstance(url, str) or unknown:
+        if given.keys() - {"url", "body"} or not isinstance(url, str | None):
             raise SinkError("a sink has a url, and a body: event, none, or a list of attributes")
-        check_url(url)
-        if isinstance(body, list):
-            if len(body) > _MOST or not all(isinstance(each, str) for each in body):
-                raise SinkError(f"the body of a sink lists at most {_MOST} attributes")
-            for each in body:
-                checked_text(each, "the body of the sink")
-            return cls(url, tuple(body))
-        if body not in (EVENT, NOTHING):
-            raise SinkError(f"the body of a sink is {EVENT}, {NOTHING} or a list of attributes")
-        return cls(url, body)
+        if url is not None:
+            check_url(url)
+        return cls(url, read_body(body))
 
 
 def message_body(
     sink: Sink, subscription: int | str, sequence: int, moment: str, event: str | None
 ) -> bytes:
-    """The JSON that is sent."""
-    data: dict[str, Any] = {"sequence": sequence, "subscription": subscription}
-    if event is not None and sink.body == EVENT:
-        data["event"] = msgspec.Raw(event.encode())
-    elif event is not None and isinstance(sink.body, tuple):
-        data["event"] = _some(json.loads(event), sink.body)
-    return msgspec.json.encode({"type": "tamis.notification", "timestamp": moment, "data": data})
-
-
-def _some(event: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Some attributes of an event; `a.b` is b in a nested object."""
-    found: dict[str, Any] = {}
-    for name in names:
-        value: Any = event
-        if name in event:
-            value = event[name]
-        else:
-            for part in name.split("."):
-                value = value.get(part) if isinstance(value, Mapping) else None
-        if value is not None:
-            found[name] = value
-    return found
+    """The JSON that is sent: a notification, or the warning that a lease ends."""
+    if sequence < 0:
+        data: dict[str, Any] = {"subscription": subscription, "until": iso(-sequence)}
+        return msgspec.json.encode({"type": LEASE_ENDING, "timestamp": moment, "data": data})
+    data = {"sequence": sequence, "subscription": subscription}
+    shown = shape_event(event, sink.body)
+    if shown is not None:
+        data["event"] = msgspec.Raw(shown.encode())
+    return msgspec.json.encode({"type": NOTIFICATION, "timestamp": moment, "data": data})

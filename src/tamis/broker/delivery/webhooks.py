@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable
 
 from tamis.broker.access.tickets import TicketOffice
-from tamis.broker.delivery.deliverer import Deliverer, DeliverySource
-from tamis.broker.delivery.outbox import Outbox
+from tamis.broker.delivery.deliverer import Deliverer, DeliverySource, MessagePage
+from tamis.broker.delivery.message import OutgoingMessage
+from tamis.broker.delivery.outbox import DeadDelivery, Outbox, PendingDelivery
 from tamis.broker.delivery.signature import PREFIX
 from tamis.broker.delivery.sink_address import SinkRules, resolve
+from tamis.broker.delivery.sink_index import SinkIndex
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.matching.inline_matching import InlineMatching
 from tamis.broker.matching.notification_files import NotificationPairs
-from tamis.broker.matching.notification_reader import NotificationReader, Page
+from tamis.broker.matching.notification_reader import KeptEvent, NotificationReader
 from tamis.broker.records import Records
 from tamis.broker.state import KnownSubscription, State, StoredSubscription
+from tamis.errors import BrokerError
 from tamis.store.log import Log
 from tamis.store.subscription_snapshot import Id
 
+_PAGE = 1000  # dead letters that are read at once
 OVERLAP = 86_400_000_000  # microseconds for which the secret before a rotation still signs
 
 
@@ -33,9 +38,13 @@ class Webhooks:
         tickets: TicketOffice,
         clock: Callable[[], int],
         rules: SinkRules,
+        most: int,
     ) -> None:
         self._log, self._state, self._tickets, self._clock = log, state, tickets, clock
         self.rules, self.outbox, self._records = rules, Outbox(records), records
+        self._most = most
+        self.index = SinkIndex(state.sinks(self.outbox.cursor() or -1))
+        state.watcher = self.index.take
         self._deliverer: Deliverer | None = None
         self._reader: NotificationReader | None = None
 
@@ -44,11 +53,11 @@ class Webhooks:
         self._reader = NotificationReader(self._log, matching)
         source = DeliverySource(
             self._page,
-            self._state.known,
-            self._reader.event,
-            self.secrets,
+            self._message,
+            self._waiting,
             str(self._log.identity),
             self._clock,
+            self._most,
         )
         self._deliverer = Deliverer(source, self.outbox, self.rules, matching.matched - 1)
 
@@ -61,20 +70,87 @@ class Webhooks:
         """Why nothing is delivered now, if that is so."""
         return None if self._deliverer is None else self._deliverer.failure
 
-    def wake(self, pairs: NotificationPairs) -> None:
+    @property
+    def delivered(self) -> int:
+        """How many messages were delivered since the start."""
+        return 0 if self._deliverer is None else self._deliverer.delivered
+
+    def found(self, pairs: NotificationPairs) -> None:
         """Notifications were found."""
-        if self._deliverer is not None and len(pairs.numbers):
+        if len(pairs.numbers):
+            self.wake()
+
+    def wake(self) -> None:
+        """There is something to deliver."""
+        if self._deliverer is not None:
             self._deliverer.wake()
 
-    def _page(self, after: int, most: int) -> Page:
+    def _page(self, after: int, most: int) -> MessagePage:
         assert self._reader is not None
         # Notifications that were trimmed before they could be sent are lost to webhooks.
         after = max(after, self._reader.first - 1)
-        return self._reader.page(after, self._state.ids_with_sinks(after), most)
+        page = self._reader.page(after, self.index.webhooks(after), most)
+        messages = []
+        for each in page.notifications:
+            pending = PendingDelivery(each.subscription, each.sequence, 0, 0, "")
+            event = None if each.event is None else KeptEvent(each.event, each.time or 0)
+            found = self._outgoing(pending, event)
+            if found is not None:
+                messages.append(found)
+        return MessagePage(messages, page.cursor)
+
+    def _waiting(self) -> Counter[str | None]:
+        """How many deliveries of each owner wait."""
+        counts = dict(self.outbox.counts())
+        owners = self._state.owners_among(list(counts))
+        found: Counter[str | None] = Counter()
+        for id, count in counts.items():
+            found[owners.get(id)] += count
+        return found
+
+    def dead_letters(self, after: int, most: int, owner: str | None = None) -> list[DeadDelivery]:
+        """Dead letters in the order in which they died: of an owner, or of all."""
+        found: list[DeadDelivery] = []
+        page = self.outbox.dead(after, _PAGE)
+        while page and len(found) < most:
+            if owner is not None:
+                owners = self._state.owners_among([each.subscription for each in page])
+                found += [each for each in page if owners.get(each.subscription) == owner]
+            else:
+                found += page
+            page = self.outbox.dead(page[-1].id, _PAGE) if len(page) == _PAGE else []
+        return found[:most]
+
+    def _message(self, pending: PendingDelivery) -> OutgoingMessage | None:
+        """A delivery of the outbox as a message; None if nobody wants it any more."""
+        assert self._reader is not None
+        if pending.sequence >= 0:
+            return self._outgoing(pending, self._reader.event(pending.sequence))
+        live = self._state.subscription(pending.subscription)
+        if live is None or live.until != -pending.sequence:
+            return None  # the lease was renewed, or has ended
+        return self._outgoing(pending, None)
+
+    def _outgoing(
+        self, pending: PendingDelivery, event: KeptEvent | None
+    ) -> OutgoingMessage | None:
+        known = self._state.known(pending.subscription)
+        if known is None or known.sink is None:
+            return None
+        try:
+            sink, secrets = Sink.read(known.sink), self.secrets(known)
+        except BrokerError:  # fails like a sink that does not answer, and may be put right
+            sink, secrets = Sink(""), []
+        if sink.url is None:
+            return None
+        time = self._clock() if event is None else event.time
+        text = None if event is None else event.text
+        return OutgoingMessage(pending, known, sink, secrets, text, time)
 
     def accept(self, sink: Sink) -> Sink:
         """Refuse a sink that must not be called. This asks the resolver."""
-        resolve(sink.url, self.rules)
+        if sink.url is not None:
+            resolve(sink.url, self.rules)
         return sink
 
     def secrets(self, live: StoredSubscription | KnownSubscription) -> list[str]:
@@ -104,6 +180,11 @@ class Webhooks:
     def replay(self, id: Id) -> int:
         """Try all dead letters of a subscription again; how many there were."""
         revived = self.outbox.revive(id, self._clock())
-        if self._deliverer is not None:
-            self._deliverer.wake()
+        self.wake()
+        return revived
+
+    def retry(self, id: int) -> int:
+        """Try one dead letter again; how many there were."""
+        revived = self.outbox.revive_one(id, self._clock())
+        self.wake()
         return revived

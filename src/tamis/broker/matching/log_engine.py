@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.engine import Engine
 from tamis.errors import OperatorError, TamisError
@@ -85,6 +86,9 @@ class LogEngine:
 
     def take(self, changes: pa.Table) -> None:
         """Take in changes in the order of the log."""
+        if self._are_new(changes):
+            self._load(changes.select(["id", "condition"]))
+            return
         waiting: list[dict[str, Any]] = []
         for row in changes.select(["kind", "id", "condition", "language"]).to_pylist():
             fresh = row["kind"] == SUBSCRIBE and row["id"] not in self.engine
@@ -96,6 +100,18 @@ class LogEngine:
             self._change(row)
         self._subscribe(waiting)
 
+    def _are_new(self, changes: pa.Table) -> bool:
+        """Whether changes are many subscribes with new ids, which are loaded as they are."""
+        return (
+            changes.num_rows >= _MANY
+            and changes["language"].null_count == changes.num_rows
+            and pc.all(pc.equal(changes["kind"], SUBSCRIBE)).as_py()
+            and pc.count_distinct(changes["id"]).as_py() == changes.num_rows
+            and not any(
+                id in self.engine or id in self.left_out for id in changes["id"].to_pylist()
+            )
+        )
+
     def _subscribe(self, rows: list[dict[str, Any]]) -> None:
         """Add new subscriptions, as a table if they are many."""
         unique = {row["id"]: row for row in rows}
@@ -103,12 +119,15 @@ class LogEngine:
             for row in rows:
                 self._change(row)
             return
-        table = pa.table(
-            {"id": list(unique), "condition": [row["condition"] for row in unique.values()]}
+        self._load(
+            pa.table(
+                {"id": list(unique), "condition": [row["condition"] for row in unique.values()]}
+            )
         )
-        ids = list(unique)
+
+    def _load(self, table: pa.Table) -> None:
         for at, reason in subscribe_rows(self.engine, table):
-            self._leave_out(ids[at], reason)
+            self._leave_out(table["id"][at].as_py(), reason)
 
     def _change(self, row: dict[str, Any]) -> None:
         kind, id = row["kind"], row["id"]

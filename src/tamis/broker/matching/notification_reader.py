@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.broker.matching.inline_matching import InlineMatching
 from tamis.broker.matching.notification_files import NotificationPairs
+from tamis.broker.matching.wanted_ids import WantedIds
 from tamis.errors import BrokerError
 from tamis.replay.pipeline import row_as_json
 from tamis.store.log import Log
+from tamis.store.pack import appended, microseconds
 from tamis.store.published import JSON, without_reserved
 from tamis.store.subscription_snapshot import Id
 
@@ -42,6 +42,14 @@ class Notification(NamedTuple):
     sequence: int
     subscription: Id
     event: str | None  # JSON
+    time: int | None = None  # when the event was put into the log, in microseconds since 1970
+
+
+class KeptEvent(NamedTuple):
+    """An event of the log."""
+
+    text: str  # JSON
+    time: int  # when it was put into the log, in microseconds since 1970
 
 
 class Page(NamedTuple):
@@ -63,16 +71,21 @@ class NotificationReader:
         return max(self._log.begin, self._matching.files.begin)
 
     def page(
-        self, after: int, ids: Iterable[Id] | None = None, most: int = 1000, *, events: bool = True
+        self,
+        after: int,
+        ids: WantedIds | Iterable[Id] | None = None,
+        most: int = 1000,
+        *,
+        events: bool = True,
     ) -> Page:
         """At least `most` notifications after a cursor, if there are so many.
 
         An event is not divided, so there may be more. `ids` are of the wanted subscriptions; None:
-        all. With `events`, each has the event.
+        all. With `events`, each has the event and its time.
         """
         if after + 1 < self.first:
             raise TrimmedError(self.first)
-        wanted = None if ids is None else pa.array(list(ids), self._matching.id_type)
+        wanted = WantedIds(ids) if ids is not None and not isinstance(ids, WantedIds) else ids
         chosen: list[tuple[int, Id]] = []
         cursor = after
         for pairs in self._matching.notifications(after):
@@ -89,9 +102,9 @@ class NotificationReader:
             cursor = max(cursor, pairs.end - 1)
         return self._with_events(chosen, cursor, events)
 
-    def event(self, number: int) -> str | None:
-        """An event as JSON; None if the log does not keep it any more."""
-        return self._texts([number]).get(number) if number >= self._log.begin else None
+    def event(self, number: int) -> KeptEvent | None:
+        """An event; None if the log does not keep it any more."""
+        return self._events([number]).get(number) if number >= self._log.begin else None
 
     def _with_events(self, chosen: Sequence[tuple[int, Id]], cursor: int, events: bool) -> Page:
         """A page of these notifications, or of the first ones if their events are long."""
@@ -99,36 +112,40 @@ class NotificationReader:
             return Page([Notification(number, id, None) for number, id in chosen], cursor)
         numbers = sorted({number for number, _ in chosen})
         found: list[Notification] = []
-        texts: dict[int, str] = {}
+        kept: dict[int, KeptEvent] = {}
         read = size = 0
         for number, id in chosen:
             if found and size > BYTES and number != found[-1].sequence:
                 return Page(found, found[-1].sequence)
             if read < len(numbers) and number == numbers[read]:
-                texts = self._texts(numbers[read : read + _TOGETHER])
+                kept = self._events(numbers[read : read + _TOGETHER])
                 read += _TOGETHER
-            text = texts.get(number)
-            size += len(text or "")
-            found.append(Notification(number, id, text))
+            event = kept.get(number)
+            if event is None:
+                found.append(Notification(number, id, None))
+                continue
+            size += len(event.text)
+            found.append(Notification(number, id, event.text, event.time))
         return Page(found, cursor)
 
-    def _texts(self, numbers: list[int]) -> dict[int, str]:
+    def _events(self, numbers: list[int]) -> dict[int, KeptEvent]:
         """Events as JSON: as they were published, or their columns. Neighbours are read at once."""
-        found: dict[int, str] = {}
+        found: dict[int, KeptEvent] = {}
         at = 0
         while at < len(numbers):
             low = at
             while at < len(numbers) and numbers[at] - numbers[low] < _TOGETHER:
                 at += 1
             for first, table in self._log.events(numbers[low], numbers[at - 1] + 1):
+                time = microseconds(appended(table))
                 for number in numbers[low:at]:
                     if first <= number < first + table.num_rows:
-                        found[number] = event_text(table.slice(number - first, 1))
+                        found[number] = KeptEvent(event_text(table.slice(number - first, 1)), time)
         return found
 
 
-def _only(pairs: NotificationPairs, wanted: pa.Array) -> NotificationPairs:
-    kept = np.asarray(pc.is_in(pairs.ids, value_set=wanted))
+def _only(pairs: NotificationPairs, wanted: WantedIds) -> NotificationPairs:
+    kept = wanted.chosen(pairs.ids)
     return pairs._replace(numbers=pairs.numbers[kept], ids=pairs.ids.filter(pa.array(kept)))
 
 

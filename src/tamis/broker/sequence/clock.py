@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from threading import Lock
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LogClock:
@@ -29,3 +32,13 @@ class LogClock:
 def wall_clock() -> int:
     """Microseconds since 1970, as the system says."""
     return time.time_ns() // 1000
+
+
+def iso(moment: int) -> str:
+    """A moment in microseconds since 1970 as RFC 3339 writes it.
+
+    >>> iso(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    shown = (_EPOCH + timedelta(microseconds=moment)).isoformat(timespec="microseconds")
+    return shown.removesuffix("+00:00") + "Z"

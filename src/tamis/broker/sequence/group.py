@@ -23,6 +23,7 @@ class CommitGroup:
         self._row_schema = change_schema(ids, ALL)
         self.events: list[PublishedEvent] = []
         self.rows: list[Row] = []
+        self.tables: list[pa.Table] = []  # of changes that come after the rows
         self.schema: Schema | None = None
         self.touched: set[Any] = set()  # ids and request keys: each at most once in a group
         self.subscribed: dict[str | None, int] = {}  # by owner
@@ -47,7 +48,9 @@ class CommitGroup:
         return pa.table(_event_columns(self.events)) if self.events else None
 
     def change_table(self) -> pa.Table | None:
-        return pa.Table.from_pylist(self.rows, self._row_schema) if self.rows else None
+        """All changes; None if there are none."""
+        rows = [pa.Table.from_pylist(self.rows, self._row_schema)] if self.rows else []
+        return pa.concat_tables([*rows, *self.tables]) if rows or self.tables else None
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import pyarrow as pa
+
 from tamis.broker.state import KnownRequest, StoredSubscription
 from tamis.model.schema import Schema
 from tamis.store.subscription_snapshot import Id
@@ -62,6 +64,17 @@ class Subscribe(Request[KnownRequest]):
     schema: Schema
     again: Callable[[Schema], object]
     most: int | None = None  # live subscriptions of the owner
+
+
+@dataclass(eq=False, slots=True)
+class SubscribeMany(Request[list[KnownRequest]]):
+    """Add many subscriptions: rows of changes. `again` checks conditions under another schema."""
+
+    table: pa.Table
+    schema: Schema
+    again: Callable[[Schema], object]
+    most: int | None = None  # live subscriptions of an owner
+    keyed: bool = False  # whether rows have request keys
 
 
 @dataclass(eq=False, slots=True)

@@ -21,6 +21,7 @@ from tamis.broker.sequence.appended_rows import apply_arguments, remember_keys
 from tamis.broker.sequence.clock import LogClock
 from tamis.broker.sequence.dedup import DedupKeys
 from tamis.broker.sequence.group import CommitGroup
+from tamis.broker.sequence.judge_many import judge_many
 from tamis.broker.sequence.requests import (
     Alter,
     Expire,
@@ -32,6 +33,7 @@ from tamis.broker.sequence.requests import (
     Request,
     Stop,
     Subscribe,
+    SubscribeMany,
 )
 from tamis.broker.sequence.turns import SoleTurns, Turns
 from tamis.broker.state import KnownRequest, State, after_change
@@ -163,6 +165,8 @@ class Sequencer:
         if not request.answer.set_running_or_notify_cancel():
             return 0
         requests.append(request)
+        if isinstance(request, SubscribeMany):
+            return int(request.table.num_rows)
         return len(request.events) if isinstance(request, Publish) else 1
 
     def _refuse_waiting(self) -> None:
@@ -209,7 +213,7 @@ class Sequencer:
         for request in requests:
             with AnsweredWith(request.answer):  # a refusal: the group is as it was
                 self._judge(request, group)
-        if group.events or group.rows or group.schema is not None:
+        if group.events or group.rows or group.tables or group.schema is not None:
             moment = self._clock.now()
             try:
                 pack = self._append(group, moment)
@@ -283,6 +287,8 @@ class Sequencer:
             raise self._behind_why
         elif isinstance(request, Subscribe):
             self._judge_subscribe(request, group)
+        elif isinstance(request, SubscribeMany):
+            judge_many(request, group, self._state, self.schema, self._later)
         elif isinstance(request, Alter):
             self._judge_alter(request, group)
         elif isinstance(request, Extend):

@@ -1,0 +1,83 @@
+"""Routes of dead letters: webhooks that were given up."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+
+from tamis.broker.access.caller import AccessError
+from tamis.broker.delivery.outbox import DeadDelivery
+from tamis.errors import NotFoundError
+from tamis.service.subscription_routes import ReplayAnswer, Ticket
+
+router = APIRouter(prefix="/v1/dead-letters", tags=["webhooks"])
+
+
+class DeadLetter(BaseModel):
+    """A notification that no attempt could deliver."""
+
+    id: int
+    subscription: int | str
+    sequence: int | None = Field(description="of the event; null: a warning that a lease ends")
+    attempts: int
+    error: str
+    moment: datetime
+
+
+class DeadLetterPage(BaseModel):
+    dead_letters: list[DeadLetter]
+    cursor: int | None = Field(description="to go on with; null: this is the last page")
+
+
+@router.get("")
+def list_dead_letters(
+    request: Request,
+    after: Annotated[int, Query(ge=0, lt=2**63)] = 0,
+    most: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> DeadLetterPage:
+    """The caller's dead letters, the oldest first; those of all owners for an admin."""
+    server = request.app.state.server
+    caller = server.caller(request)
+    if caller.name is None and not caller.is_admin:
+        raise AccessError("dead letters are listed for owners: call with a key")
+    owner = None if caller.is_admin else caller.name
+    found = server.broker.webhooks.dead_letters(after, most, owner)
+    last = found[-1].id if len(found) == most else None
+    return DeadLetterPage(dead_letters=[_shown(each) for each in found], cursor=last)
+
+
+@router.post("/{id}/retry")
+def retry(request: Request, id: str, ticket: Ticket = None) -> ReplayAnswer:
+    """Try a dead letter again, from the first attempt on."""
+    server = request.app.state.server
+    webhooks = server.broker.webhooks
+    number = int(id) if id.isdecimal() and len(id) <= 18 else -1
+    found = webhooks.outbox.dead_letter(number)
+    missing = NotFoundError(f"there is no dead letter {id!r} of the caller")
+    if found is None:
+        raise missing
+    try:
+        _authorise(server, request, found, ticket)
+    except NotFoundError:
+        raise missing from None
+    return ReplayAnswer(replayed=webhooks.retry(number))
+
+
+def _authorise(server: Any, request: Request, found: DeadDelivery, ticket: str | None) -> None:
+    """As for reading: the owner, the holder of the subscription's ticket, or an admin."""
+    server.broker.readable(server.caller(request), found.subscription, ticket)
+
+
+def _shown(each: DeadDelivery) -> DeadLetter:
+    return DeadLetter(
+        id=each.id,
+        subscription=each.subscription,
+        sequence=each.sequence if each.sequence >= 0 else None,
+        attempts=each.attempts,
+        error=each.error,
+        moment=datetime.fromtimestamp(each.moment / 1e6, UTC),
+    )
