@@ -135,6 +135,8 @@ def validate(given: Any, ids: str | None = None) -> pa.Table:
 
 def numbered(table: pa.Table, first: int) -> pa.Table:
     """Return changes that begin at a sequence number, with ids for those that have none."""
+    if not table["id"].null_count:
+        return table
     numbers = pa.array(np.arange(first, first + table.num_rows, dtype=np.int64))
     return table.set_column(1, "id", pc.coalesce(table["id"], numbers))
 
