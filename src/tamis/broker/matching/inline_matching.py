@@ -43,6 +43,7 @@ AT_ONCE = 1024  # events in a batch
 WAITING = 50_000  # events of packs that wait in memory
 KEPT = 2_000_000  # pairs that stay in memory for readers
 FLUSH = 1.0  # seconds between two writes
+_CAUGHT_UP = 5.0  # seconds that a dry run waits for matching
 _REPEATED = 10_000  # rows without notifications that a start may match again
 
 
@@ -124,7 +125,12 @@ class InlineMatching:
             yield each.after(after)
 
     def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
-        """The subscriptions that an event would match now. It waits for at most one batch."""
+        """The subscriptions that an event would match now.
+
+        It waits until matching has come to the end of the log, for a few seconds at most: what was
+        acknowledged counts.
+        """
+        self.wait(self._log.end - 1, _CAUGHT_UP)
         return self._follower.engine.match(event)
 
     def report(self) -> Report:
