@@ -19,7 +19,7 @@ from tamis.broker.access.api_keys import ApiKeys
 from tamis.broker.access.caller import ANONYMOUS, PUBLISHER, SUBSCRIBER, Caller
 from tamis.broker.access.lease_office import Lease, LeaseOffice
 from tamis.broker.access.tickets import NONCE
-from tamis.broker.bulk_subscribe import BulkAnswer, BulkSubscriber, NewSubscription
+from tamis.broker.bulk_subscribe import BulkAnswer, BulkSubscriber, BulkSubscription
 from tamis.broker.consumers import Consumers
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.delivery.sink_address import SinkRules
@@ -253,7 +253,7 @@ class Broker:
 
     def subscribe_many(
         self,
-        given: Sequence[NewSubscription],
+        given: Sequence[BulkSubscription],
         caller: Caller = ANONYMOUS,
         *,
         together: bool = False,

@@ -32,7 +32,7 @@ LONGEST = 366 * 86_400_000_000  # microseconds of a lease
 _HOSTS = 1000  # different sinks in one request: each is resolved
 
 
-class NewSubscription(NamedTuple):
+class BulkSubscription(NamedTuple):
     """One of many subscriptions to add."""
 
     condition: str
@@ -45,7 +45,7 @@ class NewSubscription(NamedTuple):
     metadata: Any = None  # a mapping
 
 
-class RefusedRow(NamedTuple):
+class BulkRefusal(NamedTuple):
     """A subscription that was refused."""
 
     row: int
@@ -66,13 +66,13 @@ class BulkAnswer(NamedTuple):
     """What became of many subscriptions."""
 
     leases: list[BulkLease]
-    refused: list[RefusedRow]
+    refused: list[BulkRefusal]
 
 
 class BulkRefusedError(BrokerError):
     """Many subscriptions were refused, since some of them are wrong."""
 
-    def __init__(self, refused: list[RefusedRow], rows: int) -> None:
+    def __init__(self, refused: list[BulkRefusal], rows: int) -> None:
         first = refused[0]
         super().__init__(
             f"{len(refused):,} of {rows:,} subscriptions are wrong, so none was added; row "
@@ -98,7 +98,7 @@ class BulkSubscriber:
 
     def subscribe(
         self,
-        given: Sequence[NewSubscription],
+        given: Sequence[BulkSubscription],
         schema: Schema,
         submit: Callable[[SubscribeMany], Future[list[KnownRequest]]],
         caller: Caller = ANONYMOUS,
@@ -121,7 +121,7 @@ class BulkSubscriber:
         reasons |= self._checker.check_many(
             {at: (row["condition"], row["language"] or NATIVE) for at, row in rows.items()}, schema
         )
-        refused = [RefusedRow(at, reasons[at]) for at in sorted(reasons)]
+        refused = [BulkRefusal(at, reasons[at]) for at in sorted(reasons)]
         if refused and together:
             raise BulkRefusedError(refused, len(given))
         kept = [at for at in rows if at not in reasons]
@@ -152,7 +152,7 @@ class BulkSubscriber:
         return converted(submit(request), answer)
 
     def _rows(
-        self, given: Sequence[NewSubscription], caller: Caller, key: str | None
+        self, given: Sequence[BulkSubscription], caller: Caller, key: str | None
     ) -> tuple[dict[int, Row], dict[int, str]]:
         """The rows of the log by their places, and why others are refused."""
         rows: dict[int, Row] = {}
@@ -177,7 +177,7 @@ class BulkSubscriber:
             rows[at] = row
         return rows, reasons
 
-    def _row(self, each: NewSubscription, caller: Caller, accepted: dict[str, Sink]) -> Row:
+    def _row(self, each: BulkSubscription, caller: Caller, accepted: dict[str, Sink]) -> Row:
         if each.owner is not None and not caller.owns(each.owner):
             raise AccessError("only an admin subscribes for another owner")
         if self._ids == "text" and not isinstance(each.id, str):

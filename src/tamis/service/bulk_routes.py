@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from tamis.broker.bulk_subscribe import BulkAnswer, NewSubscription
+from tamis.broker.bulk_subscribe import BulkAnswer, BulkSubscription
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.sequence.clock import iso
 from tamis.broker.state import StoredSubscription
@@ -73,9 +73,9 @@ async def subscribe_many(request: Request) -> Response:
     return Response(text, media_type=NDJSON)
 
 
-def _read(body: bytes, now: int) -> tuple[dict[int, NewSubscription], dict[int, str]]:
+def _read(body: bytes, now: int) -> tuple[dict[int, BulkSubscription], dict[int, str]]:
     """The subscriptions of a body by their lines, and why other lines are refused."""
-    found: dict[int, NewSubscription] = {}
+    found: dict[int, BulkSubscription] = {}
     wrong: dict[int, str] = {}
     for at, line in enumerate(body.splitlines()):
         if not line.strip():
@@ -87,14 +87,14 @@ def _read(body: bytes, now: int) -> tuple[dict[int, NewSubscription], dict[int, 
     return found, wrong
 
 
-def _new(line: SubscriptionLine, now: int) -> NewSubscription:
+def _new(line: SubscriptionLine, now: int) -> BulkSubscription:
     sink, metadata = _object(line.sink, "sink"), _object(line.metadata, "metadata")
     until = None if line.until is None else microseconds(line.until)
     if line.lease is not None:
         if until is not None or not 0 < line.lease < 1e9:
             raise BrokerError("a line has until or a lease, which is longer than 0 seconds")
         until = now + int(line.lease * 1e6)
-    return NewSubscription(
+    return BulkSubscription(
         line.condition,
         line.id,
         until,

@@ -9,7 +9,7 @@ import pytest
 
 from tamis.broker.access.caller import Caller
 from tamis.broker.broker import Broker
-from tamis.broker.bulk_subscribe import BulkRefusedError, NewSubscription
+from tamis.broker.bulk_subscribe import BulkRefusedError, BulkSubscription
 from tamis.broker.delivery.sink_address import SinkRules
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.incoming import IncomingEvent
@@ -22,8 +22,8 @@ ANN = Caller("ann", frozenset({"subscriber", "publisher"}))
 ROOT = Caller("root", frozenset({"admin"}))
 
 
-def many(count: int, **more: Any) -> list[NewSubscription]:
-    return [NewSubscription(f"price < {at}")._replace(**more) for at in range(1, count + 1)]
+def many(count: int, **more: Any) -> list[BulkSubscription]:
+    return [BulkSubscription(f"price < {at}")._replace(**more) for at in range(1, count + 1)]
 
 
 def test_many_are_as_one_by_one(tmp_path: Path) -> None:
@@ -50,14 +50,14 @@ def test_many_are_as_one_by_one(tmp_path: Path) -> None:
 def test_wrong_rows_are_named_and_the_others_added(tmp_path: Path) -> None:
     given = [
         *many(100),
-        NewSubscription("price <"),
-        NewSubscription("price < 5", until=1),
-        NewSubscription("price < 5", owner="bob"),
-        NewSubscription("price < 5", metadata={"a": float("nan")}),
-        NewSubscription("titel = x"),
-        NewSubscription("price < 5", name="\ud800"),
-        NewSubscription("price < 5", sink=Sink("http://127.0.0.1:9/")),
-        NewSubscription("price < 5", language="unheard of"),
+        BulkSubscription("price <"),
+        BulkSubscription("price < 5", until=1),
+        BulkSubscription("price < 5", owner="bob"),
+        BulkSubscription("price < 5", metadata={"a": float("nan")}),
+        BulkSubscription("titel = x"),
+        BulkSubscription("price < 5", name="\ud800"),
+        BulkSubscription("price < 5", sink=Sink("http://127.0.0.1:9/")),
+        BulkSubscription("price < 5", language="unheard of"),
     ]
     with Broker(tmp_path, SCHEMA) as broker:
         answer = broker.subscribe_many(given, ANN).result()
@@ -106,8 +106,8 @@ def test_secrets_sign_the_webhooks_of_many(tmp_path: Path) -> None:
 def test_ids_in_text_are_given(tmp_path: Path) -> None:
     Log.create(tmp_path / "log", SCHEMA, ids="text")
     with Broker(tmp_path) as broker:
-        broker.subscribe_many([NewSubscription("price < 5", id="a")]).result()
-        both = [NewSubscription("price < 5", id=id) for id in ("b", "b", None)]
+        broker.subscribe_many([BulkSubscription("price < 5", id="a")]).result()
+        both = [BulkSubscription("price < 5", id=id) for id in ("b", "b", None)]
         assert [each.row for each in broker.subscribe_many(both).result().refused] == [1, 2]
         with pytest.raises(BrokerError, match="taken"):
-            broker.subscribe_many([NewSubscription("price < 5", id="a")]).result()
+            broker.subscribe_many([BulkSubscription("price < 5", id="a")]).result()
