@@ -30,6 +30,9 @@ os.environ.pop("COLUMNS", None)
 # The same plans on every machine, however busy it is.
 os.environ.setdefault("TAMIS_COSTS", "usual")
 
+# Tests read what a service says; a test of its JSON asks for it.
+os.environ.setdefault("TAMIS_LOG_FORMAT", "text")
+
 # A Java of the tests lives for minutes at most: one that compiles its own code in a hurry, and has
 # no threads to collect garbage, starts a session with 6 s of processor time instead of 13.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

@@ -359,7 +359,8 @@ class State:
     def count(self) -> int:
         """How many subscriptions are live."""
         with self._lock:
-            return int(self._value("SELECT count(*) FROM subscriptions"))
+            self.count_of(None)
+            return 0 if self._counts is None else self._counts.total()
 
     def count_of(self, owner: str | None) -> int:
         """How many subscriptions of an owner are live; None: of anonymous callers."""

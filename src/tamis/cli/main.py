@@ -27,7 +27,10 @@ EXTRAS = {
     "duckdb": "sql",
     "httpx2": "client",
     "msgspec": "client",
-    **dict.fromkeys(("apsw", "fastapi", "grpc", "starlette", "uvicorn"), "service"),
+    **dict.fromkeys(
+        ("apsw", "fastapi", "grpc", "prometheus_client", "starlette", "structlog", "uvicorn"),
+        "service",
+    ),
 }
 
 

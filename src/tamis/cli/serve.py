@@ -86,4 +86,4 @@ def serve(folder: Path | None, config: Path | None, show_config: bool, **given: 
         raise SettingError("folder: say which folder to serve: tamis serve FOLDER")
     from tamis.service.serve import serve as run
 
-    run(found.settings, lambda text: click.echo(text, err=True))
+    run(found.settings)

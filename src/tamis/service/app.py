@@ -10,7 +10,6 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
 
 from tamis import __version__
 from tamis.broker.access.caller import ANONYMOUS, Caller
@@ -29,6 +28,8 @@ from tamis.service import (
     subscription_routes,
 )
 from tamis.service.body_limit import BodyLimit
+from tamis.service.observation import health
+from tamis.service.observation.request_log import RequestLog
 from tamis.service.problems import (
     HttpError,
     answer_http,
@@ -76,6 +77,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     app = FastAPI(title="tamis", version=__version__, lifespan=lifespan)
     app.state.server = server
     app.add_middleware(BodyLimit, most=settings.body_bytes)
+    app.add_middleware(RequestLog)
     app.add_exception_handler(TamisError, answer_problem)
     app.add_exception_handler(RequestValidationError, answer_invalid)
     app.add_exception_handler(HTTPException, answer_http)
@@ -91,23 +93,5 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     app.include_router(operator_routes.router)
     app.router.routes += notification_routes.routes
     app.include_router(schema_routes.router)
-    app.add_api_route("/livez", _alive, methods=["GET"], include_in_schema=False)
-    app.add_api_route("/readyz", _ready, methods=["GET"], include_in_schema=False)
+    app.router.routes += health.routes
     return app
-
-
-async def _alive(request: Request) -> Response:
-    return PlainTextResponse("alive\n")
-
-
-async def _ready(request: Request) -> Response:
-    server: ServiceContext = request.app.state.server
-    broker = server.broker
-    for part, failure in (
-        ("broker", broker.failure),
-        ("matching", broker.matching.failure),
-        ("webhooks", broker.webhooks.failure),
-    ):
-        if failure is not None:
-            return PlainTextResponse(f"{part}: {type(failure).__name__}\n", 503)
-    return PlainTextResponse("ready\n")

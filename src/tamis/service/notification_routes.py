@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from tamis.broker import metrics
 from tamis.broker.matching.notification_reader import Notification, Page
 from tamis.broker.notification_body import parse_body
 from tamis.broker.sequence.clock import iso
@@ -44,7 +45,7 @@ async def notifications(request: Request) -> Response:
         after = int(last) if last.isdecimal() and len(last) <= 18 else after
         await reader.page(after, 1)  # a cursor that was trimmed is refused here
         return StreamingResponse(
-            _stream(reader, after),
+            _counted(_stream(reader, after)),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
@@ -106,6 +107,12 @@ async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:
             await waiting.wait(wake, _SILENCE)
             if time.monotonic() - before >= _SILENCE:
                 yield b": still here\n\n"
+
+
+async def _counted(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    with metrics.OPEN_STREAMS.track_inprogress():
+        async for each in stream:
+            yield each
 
 
 def _events(page: Page) -> list[bytes]:

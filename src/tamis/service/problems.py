@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamis.broker import metrics
 from tamis.broker.access.caller import AccessError
 from tamis.broker.bulk_subscribe import BulkRefusedError
 from tamis.broker.cloud_events.context_attributes import ContentTypeError
@@ -87,6 +88,7 @@ class ProblemDetails(NamedTuple):
 
     @classmethod
     def of(cls, status: int, name: str, detail: str, more: dict[str, Any]) -> ProblemDetails:
+        metrics.REFUSED.labels(name).inc()
         body = {
             "type": f"urn:tamis:problem:{name}",
             "title": HTTPStatus(status).phrase,

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
+import ssl
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
+import structlog
 import uvicorn
 
 from tamis.broker.broker import Broker
 from tamis.broker.delivery.sink_address import SinkRules
-from tamis.errors import BrokerError
+from tamis.errors import BrokerError, SettingError
 from tamis.model.schema import Schema
 from tamis.service.app import ServiceContext, make_app
 from tamis.service.listen_address import shown_address
+from tamis.service.observation.logs import set_up_logs
 from tamis.service.settings import Settings
 from tamis.service.waiting import Waiting
 
@@ -25,46 +31,69 @@ if TYPE_CHECKING:
     from tamis.service.rpc.server import GrpcServer
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_GRACE = 5  # seconds for requests that are under way when the server stops
+_log = structlog.stdlib.get_logger("tamis.serve")
 
 
 class _Server(uvicorn.Server):
-    """Ends open streams first: uvicorn waits for them."""
+    """Ends open streams first: uvicorn waits for them. A second signal ends it at once."""
 
     def __init__(
         self,
         config: uvicorn.Config,
         waiting: Waiting,
-        ready: Callable[[str], None],
         others: Sequence[GrpcServer],
     ) -> None:
         super().__init__(config)
-        self._waiting, self._ready, self._others = waiting, ready, others
+        self._waiting, self._others = waiting, others
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop on SIGINT and SIGTERM, once: uvicorn would raise them again afterwards."""
-        before = {each: signal.signal(each, self.handle_exit) for each in _SIGNALS}
+        wanted = dict.fromkeys(_SIGNALS, self.handle_exit) | {signal.SIGHUP: self._reload}
+        before = {each: signal.signal(each, handler) for each, handler in wanted.items()}
         try:
             yield
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:  # what was acknowledged is on disk
+            os._exit(128 + sig)
+        self.should_exit = True
+
+    def _reload(self, sig: int, frame: FrameType | None) -> None:
+        """Use the certificate files as they are now, for new connections."""
+        certificate, key = self.config.ssl_certfile, self.config.ssl_keyfile
+        if self.config.ssl is None or certificate is None or key is None:
+            return
+        try:
+            check_certificate(Path(certificate), Path(key))
+        except SettingError as why:
+            _log.warning("the certificate was not reloaded", why=str(why))
+            return
+        self.config.ssl.load_cert_chain(certificate, key)
+        _log.info("the certificate was reloaded")
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             for each in self._others:
-                self._ready(f"serving gRPC on {await each.start()}")
-            places = " and ".join(map(shown_address, sockets or []))
-            self._ready(f"serving on {places}")
+                _log.info(f"serving gRPC on {await each.start()}")
+            tls = self.config.ssl is not None
+            places = " and ".join(shown_address(each, tls=tls) for each in sockets or [])
+            _log.info(f"serving on {places}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        _log.info("stopping")
         self._waiting.close()
         await asyncio.gather(super().shutdown(sockets), *(each.stop() for each in self._others))
 
 
-def serve(settings: Settings, tell: Callable[[str], None]) -> None:
-    """Serve a data folder until SIGINT or SIGTERM. `tell` shows what happens."""
+def serve(settings: Settings) -> None:
+    """Serve a data folder until SIGINT or SIGTERM."""
+    set_up_logs(settings.log_format, settings.log_level)
     waiting = Waiting()
     servers: list[uvicorn.Server] = []
     failed = threading.Event()
@@ -76,6 +105,8 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
             each.should_exit = True
 
     schema = None if settings.schema is None else Schema.load(settings.schema)
+    if settings.tls_certificate is not None and settings.tls_key is not None:
+        check_certificate(settings.tls_certificate, settings.tls_key)
     with (
         ExitStack() as bound,
         Broker(
@@ -89,32 +120,54 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
             operators=settings.operators,
         ) as broker,
     ):
-        done = broker.recovered
-        tell(
-            f"{settings.folder}: {done.end:,} rows in the log, {broker.state.count():,} live "
-            f"subscriptions; {done.applied:,} changes and {done.keys:,} keys recovered"
-        )
+        _tell_recovered(broker)
         if not settings.anonymous and not broker.keys.list():
             create = f"tamis keys create {settings.folder} --name NAME --role admin"
-            tell(f"nobody can call yet; make a key: {create}")
+            _log.warning(f"nobody can call yet; make a key: {create}")
         app = make_app(broker, settings, waiting)
         config = uvicorn.Config(
             app,
             loop="uvloop",
             http="httptools",
             ws="none",
-            log_level="warning",
+            log_config=None,
             access_log=False,
-            timeout_graceful_shutdown=10,
+            timeout_graceful_shutdown=_GRACE,
+            ssl_certfile=settings.tls_certificate,
+            ssl_keyfile=settings.tls_key,
         )
         sockets = [bound.enter_context(each.bind()) for each in settings.addresses]
-        server = _Server(config, waiting, tell, _grpc_servers(app.state.server, settings))
+        server = _Server(config, waiting, _grpc_servers(app.state.server, settings))
         servers.append(server)
         if not failed.is_set():
             server.run(sockets)
         if broker.failure is not None:
             raise BrokerError(f"the broker has stopped: {broker.failure}")
-    tell("stopped")
+    _log.info("stopped")
+
+
+def _tell_recovered(broker: Broker) -> None:
+    done, matching = broker.recovered, broker.matching
+    _log.info(
+        f"{broker.folder.folder}: {done.end:,} rows in the log, {broker.state.count():,} live "
+        f"subscriptions; {done.applied:,} changes and {done.keys:,} keys recovered",
+        begin=broker.log.begin,
+        end=done.end,
+        notified=matching.files.matched,
+        to_match=max(0, done.end - matching.files.matched),
+        retries=broker.webhooks.outbox.count(),
+        dead_letters=broker.webhooks.outbox.dead_count(),
+    )
+
+
+def check_certificate(certificate: Path, key: Path) -> None:
+    """Raise `SettingError` unless these files can be used for TLS."""
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as why:
+        raise SettingError(
+            f"tls-certificate, tls-key: {certificate} and {key} cannot be used: {why}"
+        ) from None
 
 
 def _grpc_servers(server: ServiceContext, settings: Settings) -> list[GrpcServer]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 from tamis.broker.limits import Limits
 from tamis.broker.setting import Bytes, group, setting
@@ -36,12 +37,22 @@ class Settings:
     longest_wait: timedelta = setting(
         timedelta(minutes=1), "How long a reader may wait for notifications."
     )
+    tls_certificate: Path | None = setting(None, "The certificate chain for TLS (PEM).")
+    tls_key: Path | None = setting(None, "The private key of the certificate (PEM).")
+    log_format: Literal["auto", "text", "json"] = setting(
+        "auto", "How logs are written: text on a terminal and JSON elsewhere, or always one."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", "The least level that is logged; debug has every request."
+    )
     limits: Limits = group(Limits, "limit")
 
     def check(self) -> None:
         """Raise `SettingError` for values that do not fit each other."""
         if not self.addresses:
             raise SettingError("listen: say at least one address")
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise SettingError("tls-certificate and tls-key belong together: give both or neither")
 
     @property
     def addresses(self) -> list[ListenAddress]:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any, NamedTuple
 
+from tamis.broker import metrics
 from tamis.broker.delivery import retries
 from tamis.broker.delivery.message import DeliveryAttempt, OutgoingMessage, SentPage
 from tamis.broker.delivery.outbox import DeliveryKey, Outbox, PendingDelivery, Settlement
@@ -243,6 +244,7 @@ class Deliverer:
 
     def _finish(self, message: OutgoingMessage, attempt: DeliveryAttempt) -> None:
         pending = message.pending
+        metrics.WEBHOOK_ATTEMPTS.labels(attempt.outcome).inc()
         self.delivered += attempt.delivered
         self.failed += not attempt.delivered
         tried = pending._replace(attempts=pending.attempts + 1, error=attempt.error)

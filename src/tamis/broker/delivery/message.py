@@ -19,6 +19,11 @@ class DeliveryAttempt(NamedTuple):
     asked: float | None = None  # seconds, by Retry-After
     gone: bool = False  # the receiver wants no more
 
+    @property
+    def outcome(self) -> str:
+        """In a word, for metrics."""
+        return "delivered" if self.delivered else "gone" if self.gone else "failed"
+
 
 @dataclass(eq=False, slots=True)
 class SentPage:

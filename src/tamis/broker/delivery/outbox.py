@@ -123,6 +123,10 @@ class Outbox:
         values = () if subscription is None else (subscription,)
         return int(self._records.select(f"SELECT count(*) FROM deliveries{where}", values)[0][0])
 
+    def dead_count(self) -> int:
+        """How many dead letters there are."""
+        return int(self._records.select("SELECT count(*) FROM dead_deliveries")[0][0])
+
     def counts(self) -> list[tuple[Id, int]]:
         """How many deliveries of each subscription wait."""
         rows = self._records.select(

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tamis.broker import metrics
 from tamis.broker.matching.log_engine import LogEngine
 from tamis.broker.matching.notification_files import (
     NotificationFiles,
@@ -224,8 +225,10 @@ class InlineMatching:
         chunk = EventChunk(numbers, table, layout)
         for events in read_events([chunk], engine.encoder, self._pace):
             began = time.monotonic()
-            answer = engine.match_batch(events.valid.batch(engine.encoder))
-            ids = answer.arrow_ids(self.id_type == pa.string())
+            with metrics.MATCHING_SECONDS.time():
+                answer = engine.match_batch(events.valid.batch(engine.encoder))
+                ids = answer.arrow_ids(self.id_type == pa.string())
+            metrics.MATCHES.inc(len(ids))
             refused = events.valid.refused
             if refused:
                 rows = events.chunk.numbers[[row for row, _ in refused]]

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from tamis.broker import metrics
 from tamis.errors import StoreError
 from tamis.replay.event_source import Int64s
 from tamis.replay.manifests import manifests, put
@@ -96,6 +97,7 @@ class NotificationFiles:
         ]
         facts = {"query": QUERY, "batch": batch, "offsets": [{"start": start, "end": end}]}
         put(self.folder, f"{QUERY}-{batch:010d}-{end}", facts, parts)
+        metrics.NOTIFICATIONS_WRITTEN.inc(sum(table.num_rows for table in pairs))
         names = tuple(part["name"] for part in parts if part["folder"] == NOTIFICATIONS)
         self._covered.append(CoveredRange(start, end, names))
         self._batch = batch

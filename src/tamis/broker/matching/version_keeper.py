@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 
+from tamis.broker import metrics
 from tamis.broker.matching.compile_version import compile_in_child
 from tamis.errors import TamisError
 from tamis.store.log import Log
@@ -55,6 +56,7 @@ class VersionKeeper:
         since = 0 if latest is None else latest.sequence
         if target <= since or self._log.counts(since, target)[1] < self._changes:
             return False
-        compile_in_child(self._log, self._index, target, self._stopping.is_set, self._operators)
+        with metrics.VERSION_SECONDS.time():
+            compile_in_child(self._log, self._index, target, self._stopping.is_set, self._operators)
         Versions(self._index).sweep(target)
         return True

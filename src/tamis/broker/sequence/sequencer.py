@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from tamis.broker import metrics
 from tamis.broker.sequence.answers import AnsweredWith, refuse
 from tamis.broker.sequence.appended_rows import apply_arguments, remember_keys
 from tamis.broker.sequence.clock import LogClock
@@ -96,6 +97,7 @@ class Sequencer:
         self.schema = log.schema_at()
         self.failure: BaseException | None = None
         self._queue: SimpleQueue[Request[Any]] = SimpleQueue()
+        metrics.COMMIT_QUEUE.set_function(self._queue.qsize)
         self._later: list[Request[Any]] = []  # that must not be in the same group as another
         self._behind: list[tuple[Any, ...]] = []  # that the database could not take
         self._behind_why: BrokerError | None = None
@@ -228,12 +230,7 @@ class Sequencer:
 
     def _append(self, group: CommitGroup, moment: int) -> Appended:
         try:
-            numbers = self._log.append(
-                events=group.event_table(),
-                changes=group.change_table(),
-                schema=group.schema,
-                moment=moment,
-            )
+            numbers = group.append_to(self._log, moment)
         except StoreError as why:
             if not is_full(why) or self._log.settle() != self._end:  # something of it stayed
                 raise

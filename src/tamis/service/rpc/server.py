@@ -63,12 +63,19 @@ class GrpcServer:
         host, port, path = self._address
         place = f"unix:{path}" if path is not None else f"{_bracketed(host)}:{port}"
         try:
-            bound = server.add_insecure_port(place)
+            bound = self._bind(server, place)
         except RuntimeError:
             bound = 0
         if not bound:
             raise SettingError(f"grpc: cannot listen on {place}; another process may listen there")
         return place if path is not None else f"{_bracketed(host)}:{bound}"
+
+    def _bind(self, server: grpc.aio.Server, place: str) -> int:
+        settings = self._context.settings
+        if settings.tls_certificate is None or settings.tls_key is None:
+            return int(server.add_insecure_port(place))
+        pair = settings.tls_key.read_bytes(), settings.tls_certificate.read_bytes()
+        return int(server.add_secure_port(place, grpc.ssl_server_credentials([pair])))
 
     async def stop(self) -> None:
         """End the streams, and finish the calls that are under way."""

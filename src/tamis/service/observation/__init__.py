@@ -1,0 +1,1 @@
+"""What those who run a service see: metrics, logs and health."""
