@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import shutil
 import socket
 import subprocess
@@ -12,7 +13,13 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tamis.replay.topic_producer import ID_HEADER
 from tamis.spark.runtime.java import java_home
 
 ROOT = Path(__file__).parents[1]
@@ -55,30 +62,116 @@ def connector(spark: str) -> list[Path]:
         return _fetched("connector-earlier", _EARLIER, alone=True)
 
 
+class KafkaServer:
+    """A broker in a folder. It can be killed, and started again at the same address."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        jars = ":".join(map(str, _fetched("broker", _BROKER)))
+        self._java = [str(java_home() / "bin" / "java"), "-Xmx512m", "-cp", jars]
+        self._port, controller = _free(), _free()
+        self._settings = folder / "server.properties"
+        written = _PROPERTIES.format(port=self._port, controller=controller, folder=folder)
+        self._settings.write_text(written)
+        name = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        storage = ["kafka.tools.StorageTool", "format", "-t", name, "-c", str(self._settings)]
+        _run([*self._java, *storage], folder)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        with (self._folder / "words").open("ab") as words:
+            command = [*self._java, "kafka.Kafka", str(self._settings)]
+            self._process = subprocess.Popen(command, stdout=words, stderr=words, cwd=self._folder)
+        _wait(self._process, self._port)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
 @contextmanager
-def broker() -> Iterator[str]:
-    """Start a broker in a temporary folder; gives its address."""
+def server() -> Iterator[KafkaServer]:
+    """A broker in a temporary folder, which has started."""
     folder = Path(tempfile.mkdtemp(prefix="tamis-kafka-"))
-    jars = ":".join(map(str, _fetched("broker", _BROKER)))
-    java = [str(java_home() / "bin" / "java"), "-Xmx512m", "-cp", jars]
-    port, controller = _free(), _free()
-    settings = folder / "server.properties"
-    settings.write_text(_PROPERTIES.format(port=port, controller=controller, folder=folder))
-    name = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    storage = [*java, "kafka.tools.StorageTool", "format", "-t", name, "-c", str(settings)]
     try:
-        _run(storage, folder)
-        with (folder / "words").open("wb") as words:
-            command = [*java, "kafka.Kafka", str(settings)]
-            process = subprocess.Popen(command, stdout=words, stderr=words, cwd=folder)
+        made = KafkaServer(folder)
         try:
-            _wait(process, port)
-            yield f"127.0.0.1:{port}"
+            made.start()
+            yield made
         finally:
-            process.kill()
-            process.wait()
+            made.kill()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def broker() -> Iterator[str]:
+    """Start a broker; gives its address."""
+    with server() as made:
+        yield made.address
+
+
+def missing() -> str | None:
+    """Why there can be no broker here; None if there can be."""
+    if (JARS / "broker").is_dir() or shutil.which("mvn"):
+        return None
+    return "there is no Maven, which would fetch Kafka"
+
+
+class ReadMessage(NamedTuple):
+    """A message of a topic."""
+
+    partition: int
+    offset: int
+    key: str
+    id: str  # by its header
+    value: Any
+
+
+def create_topic(address: str, topic: str, **config: str) -> None:
+    """Create a topic, with three partitions."""
+    admin = AdminClient({"bootstrap.servers": address})
+    made = admin.create_topics([NewTopic(topic, 3, 1, config=config)])
+    made[topic].result(60)
+
+
+def messages(address: str, topic: str, least: int = 0, seconds: float = 60.0) -> list[ReadMessage]:
+    """What a topic holds, once it holds so many messages: by partition, in order."""
+    settings = {
+        "bootstrap.servers": address,
+        "group.id": uuid.uuid4().hex,
+        "auto.offset.reset": "earliest",
+    }
+    consumer = Consumer(settings)
+    until, found = time.monotonic() + seconds, list[ReadMessage]()
+    try:
+        consumer.assign([TopicPartition(topic, at, 0) for at in range(3)])
+        while time.monotonic() < until:
+            got = consumer.poll(1.0)
+            if got is not None and got.error() is None:
+                headers = dict(got.headers() or [])
+                place = int(got.partition() or 0), int(got.offset() or 0)
+                key = _decoded(got.key())
+                id = _decoded(headers.get(ID_HEADER))
+                found.append(ReadMessage(*place, key, id, json.loads(got.value() or b"null")))
+                continue
+            ends = sum(
+                consumer.get_watermark_offsets(TopicPartition(topic, at), 10)[1] for at in range(3)
+            )
+            if len(found) >= max(least, ends):
+                break
+    finally:
+        consumer.close()
+    return sorted(found)
+
+
+def _decoded(value: str | bytes | None) -> str:
+    return value.decode() if isinstance(value, bytes) else value or ""
 
 
 def _wait(process: subprocess.Popen[bytes], port: int) -> None:

@@ -3,10 +3,14 @@
 The producer is idempotent: within its life, a retry adds no message twice and changes no order. A
 message is retried until the brokers take it or refuse it, however long they are away. After a crash
 the caller sends again from its cursor: a message may come twice, with the same id in its header.
+
+The order of a key has one exception. Where a topic takes smaller messages than `message.max.bytes`
+of the producer, brokers refuse whole batches, whose other messages then come late.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,6 +30,9 @@ _REFUSALS = (
     "INVALID_RECORD", "TOPIC_EXCEPTION", "UNKNOWN_TOPIC_OR_PART", "TOPIC_AUTHORIZATION_FAILED",
     "POLICY_VIOLATION", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION",
 )  # fmt: skip
+
+_OF_A_BATCH = ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_MSG")
+_LOG = logging.getLogger("tamis.kafka")  # what librdkafka has to say
 
 
 class TopicMessage(NamedTuple):
@@ -70,7 +77,7 @@ class TopicProducer:
                 "Kafka needs confluent-kafka: pip install 'tamis[kafka]' brings it"
             ) from None
         try:
-            self._producer = Producer({**self._config, "error_cb": self._note})
+            self._producer = Producer({**self._config, "error_cb": self._note}, logger=_LOG)
         except (KafkaException, ValueError, TypeError) as why:
             raise TamisError(f"the settings of Kafka are refused: {why}") from None
 
@@ -82,12 +89,11 @@ class TopicProducer:
 
         Raises `TopicsError` if some may not have arrived, or the wait was ended.
         """
-        outcomes: dict[int, Any] = {}
-        for at, message in enumerate(messages):
-            self._produce(at, message, outcomes)
-        while len(outcomes) < len(messages):
-            self._producer.poll(_TURN)
-            self._check()
+        outcomes = self._deliver(messages)
+        for at, error in outcomes.items():
+            # The brokers refuse a batch of messages for the sake of one: which one is it?
+            if error is not None and error.name() in _OF_A_BATCH and len(messages) > 1:
+                outcomes[at] = self._deliver([messages[at]])[0]
         refused: dict[int, str] = {}
         for at, error in sorted(outcomes.items()):
             if error is None:
@@ -98,6 +104,16 @@ class TopicProducer:
                 self._renew()
                 raise TopicsError(f"Kafka: {error.str()}")
         return refused
+
+    def _deliver(self, messages: Sequence[TopicMessage]) -> dict[int, Any]:
+        """Send messages, and wait until each is acknowledged (None) or has an error."""
+        outcomes: dict[int, Any] = {}
+        for at, message in enumerate(messages):
+            self._produce(at, message, outcomes)
+        while len(outcomes) < len(messages):
+            self._producer.poll(_TURN)
+            self._check()
+        return outcomes
 
     def _produce(self, at: int, message: TopicMessage, outcomes: dict[int, Any]) -> None:
         from confluent_kafka import KafkaException

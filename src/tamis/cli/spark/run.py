@@ -22,6 +22,7 @@ from tamis.errors import SparkError
 from tamis.spark.stream.housekeeping import refused_text
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
+from tamis.spark.stream.topic_follower import TopicTarget
 
 AVAILABLE_NOW = "available-now"
 _POLL = 0.25  # seconds
@@ -63,6 +64,8 @@ def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | No
     callback=_trigger,
     help=f"Time between batches, or {AVAILABLE_NOW}: match everything so far, and stop.",
 )
+@option("--kafka-out", "Send notifications to a topic, too: BROKERS/TOPIC.")
+@option("--kafka-properties", "Properties of librdkafka, for encryption and passwords.", PATH)
 @operators_option
 @master_option
 @option(
@@ -78,6 +81,8 @@ def run(
     columns: str,
     max_events: int | None,
     trigger: int | None,
+    kafka_out: str | None,
+    kafka_properties: Path | None,
     modules: tuple[str, ...],
     master: str | None,
     compile_every: int | None,
@@ -97,6 +102,7 @@ def run(
         trigger,
         compile_every,
         modules,
+        topic=None if kafka_out is None else TopicTarget.parse(kafka_out, kafka_properties),
     )
     console = stdout_console()
     with InterruptGuard() as interrupt, Stream(job) as stream:
@@ -118,6 +124,8 @@ def run(
     console.print()
     console.print(summary(first, last), soft_wrap=True)
     print_operators(console, operators)
+    if stream.follower is not None:
+        console.print(f"{stream.follower.sent:,} notifications were sent to {kafka_out}.")
     console.print(
         f"Notifications are in {out}/notifications; the same command continues from here."
     )

@@ -34,6 +34,7 @@ from tamis.spark.stream.checkpoint import mend_checkpoint
 from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.log_source import LogOptions
 from tamis.spark.stream.progress import StreamStatus, StreamWatch, query_of
+from tamis.spark.stream.topic_follower import TopicFollower, TopicTarget
 from tamis.store.log import Log
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 from tamis.store.versions import Versions
@@ -65,6 +66,7 @@ class StreamJob:
     every: int | None = None  # changes after which a version is compiled
     modules: tuple[str, ...] = ()  # that declare operators which conditions call
     options: dict[str, str] = field(default_factory=dict)  # others of format("tamis")
+    topic: TopicTarget | None = None  # where notifications go besides files
 
 
 class Stream:
@@ -100,6 +102,7 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._watch: StreamWatch | None = None
         self._last: StreamStatus | None = None
+        self.follower: TopicFollower | None = None
         with ExitStack() as held:
             held.enter_context(only_stream(job.out))
             held.enter_context(only_stream(job.checkpoint, "using it"))
@@ -175,16 +178,25 @@ class Stream:
             self._query = writer.start(str(job.out))
         except Exception as why:  # noqa: BLE001 - Spark has many kinds
             raise self._stopped(why) from None
-        self._watch = StreamWatch(self.log, job.out, str(self._query.id), began)
+        query = str(self._query.id)
+        if job.topic is not None:
+            self.follower = TopicFollower(job.topic, job.out, query, str(self.log.identity))
+        self._watch = StreamWatch(self.log, job.out, query, began)
         self._last = self._watch.look(began)
         self._turning.start()
 
     @property
     def running(self) -> bool:
+        """Whether events are matched, or notifications of them are on their way to a topic."""
         if self._query is None:
             return False
         try:
-            return bool(self._query.isActive)
+            active = bool(self._query.isActive)
+            if self.follower is None:
+                return active
+            if not active:
+                self.follower.finish()
+            return self.follower.running
         except Exception as why:  # noqa: BLE001 - as above; a Connect server may be gone
             raise self._stopped(why) from None
 
@@ -214,6 +226,8 @@ class Stream:
             why = gone
         if why is not None:
             raise self._stopped(why)
+        if self.follower is not None and self.follower.failure is not None:
+            raise SparkError(f"the stream stopped: {self.follower.failure}")
 
     def stop(self) -> None:
         """Stop. An unfinished batch is dropped, and the next start runs it."""
@@ -221,6 +235,8 @@ class Stream:
         if self._query is not None:
             with suppress(Exception):  # it may have died, which `check` raises
                 self._query.stop()
+        if self.follower is not None:
+            self.follower.stop()
         if self._turning.is_alive():  # before `close`: it could compile once more
             self._turning.join()
         self.interrupt()
