@@ -90,6 +90,9 @@ CAMPAIGNS = (
              "TAMIS_CONSTRUCTS", 10_000_000, 1_000_000),
     Campaign("job-kills", "tests/integration/spark/test_job_kills.py", "TAMIS_JOB_KILLS", 100, 6),
     Campaign("stream-kills", "tests/integration/spark/test_kills.py", "TAMIS_KILLS", 100, 4),
+    Campaign("kafka-kills",
+             "tests/integration/test_kafka_out.py::test_the_service_and_the_broker_are_killed",
+             "TAMIS_KAFKA_KILLS", 100, 5),
 )  # fmt: skip
 
 

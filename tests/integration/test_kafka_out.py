@@ -5,6 +5,7 @@ A few kills by default; `TAMIS_KAFKA_KILLS=100` asks for more.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -14,17 +15,28 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pyarrow as pa
 import pytest
 
-from tamis.errors import SparkError, TamisError
+from tamis.broker.broker import Broker
+from tamis.broker.delivery.kafka_settings import KafkaSettings
+from tamis.broker.delivery.sink_address import SinkRules
+from tamis.broker.delivery.sinks import Sink
+from tamis.broker.incoming import IncomingEvent
+from tamis.errors import BrokerError, SettingError, SparkError, TamisError
 from tamis.replay.manifests import put
 from tamis.replay.parts import NOTIFICATIONS, PartWriter
 from tamis.replay.topic_producer import TopicMessage, TopicProducer, TopicsError, read_properties
 from tamis.spark.stream.topic_follower import TopicTarget
 from tests import kafka
+from tests.campaign import campaign
+from tests.integration.service.test_http import subscribe
 from tests.kafka import KafkaServer, ReadMessage
+from tests.serving import serving
+from tests.soak_report import seed
 
 pytestmark = [
     pytest.mark.skipif(kafka.missing() is not None, reason=str(kafka.missing())),
@@ -113,6 +125,142 @@ def test_properties_of_a_file(tmp_path: Path) -> None:
         TopicProducer("127.0.0.1:1", {"enable.idempotence": "false"})
     with pytest.raises(TamisError, match="the settings of Kafka are refused"):
         TopicProducer("127.0.0.1:1", {"no.such.property": "1"})
+
+
+# -- from the service ------------------------------------------------------------------------------
+
+
+def test_a_subscriber_chooses_among_the_topics_of_the_site(tmp_path: Path) -> None:
+    settings = KafkaSettings("127.0.0.1:1", ("alerts, orders", "news"))
+    rules = SinkRules.of(["127.0.0.1"], settings)
+    with Broker(tmp_path, {"attributes": {"price": "decimal"}}, sinks=rules) as broker:
+        lease = broker.subscribe("price < 5", sink=Sink.of({"kafka": {"topic": "orders"}})).result()
+        assert lease.secret is None
+        for sink, words in (
+            ({"kafka": {"topic": "other"}}, "'other' is not among those"),
+            ({"kafka": {"topic": "news"}, "url": "https://example.com"}, "not both"),
+            ({"kafka": {"topic": "news", "brokers": "evil:9092"}}, "a Kafka sink is"),
+            ({"kafka": {"topic": "../x"}}, "the name of a topic"),
+            ({"kafka": "news"}, "a Kafka sink is"),
+        ):
+            with pytest.raises(BrokerError, match=words):
+                broker.subscribe("price < 5", sink=Sink.of(sink)).result()
+        other = broker.subscribe("price < 5", sink=Sink.of({"body": "none"})).result()
+        topic = Sink.of({"kafka": {"topic": "news"}, "body": ["price"]})
+        changed = broker.update(other.id, ticket=other.ticket, sink=topic).result()
+        assert Sink.read(str(changed.sink)) == topic
+        hook = Sink.of({"url": "http://127.0.0.1:9/"})
+        with pytest.raises(BrokerError, match="keeps the kind of its sink"):
+            broker.update(lease.id, ticket=lease.ticket, sink=hook).result()
+    with pytest.raises(SettingError, match="go together"):
+        KafkaSettings("127.0.0.1:1").check()
+
+
+def test_the_service_and_the_broker_are_killed(server: KafkaServer, tmp_path: Path) -> None:
+    """All notifications arrive; those that come twice have one id; subscriptions keep their order.
+
+    The notifications that must arrive are those that the service itself shows at the end.
+    """
+    topic, draw = f"alerts-{uuid.uuid4().hex[:8]}", random.Random(seed())
+    kafka.create_topic(server.address, topic)
+    options = ("--kafka-brokers", server.address, "--kafka-topics", topic)
+    bodies: list[Any] = ["event", "none", ["price"]]
+    leases: list[dict[str, Any]] = []
+    with campaign("kafka-kills") as running:
+        for cycle in range(KILLS + 1):
+            with serving(tmp_path / "data", *options) as (client, process):
+                leases += [
+                    subscribe(client, f"price < {40 * at}", lease=None, sink={
+                        "kafka": {"topic": topic}, "body": bodies[at % 3],
+                    })
+                    for at in range(1, 4)
+                ]  # fmt: skip
+                before = len(kafka.messages(server.address, topic))
+                for batch in range(draw.randint(5, 15)):
+                    prices = [{"price": (7 * at + batch) % 100} for at in range(60)]
+                    assert client.post("/v1/events", json=prices).status_code == 202
+                if cycle < KILLS:
+                    if cycle % 2:
+                        server.kill()
+                        client.post("/v1/events", json=[{"price": 1}] * 100)
+                        server.start()
+                    while len(kafka.messages(server.address, topic)) == before:
+                        time.sleep(0.05 * draw.random())
+                    process.kill()
+                    running.tried += 1
+                    continue
+                wanted = {
+                    (lease["id"], each["sequence"]): each.get("event")
+                    for lease in leases
+                    for each in shown(client, lease)
+                }
+                assert wanted
+                ids: set[tuple[int, int]] = set()
+                until = time.monotonic() + 60
+                while ids != set(wanted) and time.monotonic() < until:
+                    found = kafka.messages(server.address, topic, len(wanted))
+                    ids = {(int(each.key), each.value["sequence"]) for each in found}
+                assert ids == set(wanted)
+    assert len({each.id for each in found}) == len(wanted), "an id for each notification"
+    for key, mine in by_key(found).items():
+        numbers = [each.value["sequence"] for each in mine]
+        assert numbers == sorted(numbers)
+        assert all(each.value["subscription"] == int(key) for each in mine)
+    for each in found:
+        assert each.value.get("event") == wanted[int(each.key), each.value["sequence"]]
+
+
+def shown(client: httpx2.Client, lease: dict[str, Any]) -> list[dict[str, Any]]:
+    """All notifications of a subscription, as the service shows them, with what it asked for."""
+    cursor, found = -1, list[dict[str, Any]]()
+    while True:
+        page = client.get(
+            f"/v1/subscriptions/{lease['id']}/notifications",
+            params={"after": cursor, "wait": 2, "most": 10_000},
+            headers={"Tamis-Ticket": lease["ticket"]},
+        ).json()
+        found += page["notifications"]
+        if not page["notifications"]:
+            return found
+        cursor = page["cursor"]
+
+
+def test_what_a_topic_refuses_is_a_dead_letter_and_can_be_sent_again(
+    server: KafkaServer, tmp_path: Path
+) -> None:
+    topic = f"small-{uuid.uuid4().hex[:8]}"
+    kafka.create_topic(server.address, topic)
+    limit = tmp_path / "kafka.properties"
+    limit.write_text("message.max.bytes=1000\n")
+    schema = {"attributes": {"title": "text"}}
+
+    def broker_with(properties: Path | None) -> Broker:
+        rules = SinkRules.of([], KafkaSettings(server.address, (topic,), properties))
+        return Broker(tmp_path / "data", schema, sinks=rules)
+
+    with broker_with(limit) as broker:
+        sink = Sink.of({"kafka": {"topic": topic}})
+        lease = broker.subscribe("title exists", sink=sink).result()
+        for title in ("one", "x" * 2000, "two"):
+            broker.publish([IncomingEvent(json.dumps({"title": title}))]).result()
+        assert len(kafka.messages(server.address, topic, 2)) == 2
+        until = time.monotonic() + 30
+        while not broker.webhooks.dead_letters(0, 10) and time.monotonic() < until:
+            time.sleep(0.05)
+        (dead,) = broker.webhooks.dead_letters(0, 10)
+        assert (dead.subscription, dead.sequence) == (lease.id, 2)
+        assert "too large" in dead.error.lower()
+        assert broker.webhooks.replay(lease.id) == 1
+        time.sleep(1)
+        assert broker.webhooks.dead_letters(0, 10) == [dead], "it was refused again"
+    with broker_with(None) as broker:
+        assert broker.webhooks.retry(dead.id) == 1
+        found = kafka.messages(server.address, topic, 3)
+        assert [each.value["event"]["title"][:3] for each in found] == ["one", "two", "xxx"]
+        until = time.monotonic() + 30
+        while broker.webhooks.dead_letters(0, 10) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert broker.webhooks.dead_letters(0, 10) == []
 
 
 # -- from the files of a stream --------------------------------------------------------------------

@@ -248,7 +248,7 @@ class Broker:
                     most,
                 )
             ),
-            lambda known: self._leases.lease(known, with_secret=sink is not None),
+            lambda known: self._leases.lease(known, with_secret=bool(sink and sink.url)),
         )
 
     def subscribe_many(
@@ -294,6 +294,8 @@ class Broker:
             known = self._leases.authorised(live, id, ticket, caller)
             if condition is not None:
                 self._checker.check(condition, known.language or NATIVE, schema)
+            if sink is not None:
+                sink.replaces(known.sink)
             row: Row = {**known._asdict(), "kind": UPDATE}
             del row["added"]
             return row | {name: value for name, value in given.items() if value is not None}

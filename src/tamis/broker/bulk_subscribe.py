@@ -184,10 +184,11 @@ class BulkSubscriber:
             raise BrokerError("the ids of this log are texts; a subscribe needs an id")
         sink = None
         if each.sink is not None:
-            if each.sink.url is not None and each.sink.url not in accepted:
+            place = each.sink.url or each.sink.topic
+            if place is not None and place not in accepted:
                 if len(accepted) >= _HOSTS:
                     raise BrokerError(f"there are more than {_HOSTS:,} different sinks")
-                accepted[each.sink.url] = self._accept(each.sink)
+                accepted[place] = self._accept(each.sink)
             sink = each.sink.to_text()
         return {
             "kind": SUBSCRIBE,

@@ -116,7 +116,7 @@ def serve(settings: Settings) -> None:
             found=waiting.found,
             failed=fail,
             rebuild=settings.rebuild,
-            sinks=SinkRules.of(settings.allow_sink),
+            sinks=SinkRules.of(settings.allow_sink, settings.kafka),
             operators=settings.operators,
         ) as broker,
     ):

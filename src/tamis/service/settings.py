@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
+from tamis.broker.delivery.kafka_settings import KafkaSettings
 from tamis.broker.limits import Limits
 from tamis.broker.setting import Bytes, group, setting
 from tamis.errors import SettingError
@@ -46,6 +47,7 @@ class Settings:
         "info", "The least level that is logged; debug has every request."
     )
     limits: Limits = group(Limits, "limit")
+    kafka: KafkaSettings = group(KafkaSettings, "kafka")
 
     def check(self) -> None:
         """Raise `SettingError` for values that do not fit each other."""
@@ -53,6 +55,7 @@ class Settings:
             raise SettingError("listen: say at least one address")
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise SettingError("tls-certificate and tls-key belong together: give both or neither")
+        self.kafka.check()
 
     @property
     def addresses(self) -> list[ListenAddress]:

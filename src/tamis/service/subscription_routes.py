@@ -30,10 +30,15 @@ RequestKey = Annotated[str | None, Header(alias="Idempotency-Key", max_length=25
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class TopicRequest(BaseModel, extra="forbid"):
+    topic: str = Field(max_length=249)
+
+
 class SinkRequest(BaseModel, extra="forbid"):
     """A webhook, and what notifications say; without a url, only the latter."""
 
     url: str | None = Field(None, max_length=2048)
+    kafka: TopicRequest | None = Field(None, description="a topic, instead of a url")
     body: Literal["event", "none"] | list[str] = Field(
         "event", description="the whole event, nothing of it, or these attributes"
     )
@@ -237,7 +242,7 @@ def replay(request: Request, id: str, ticket: Ticket = None) -> ReplayAnswer:
 
 
 def _sink(given: SinkRequest | None) -> Sink | None:
-    return None if given is None else Sink.of(given.model_dump())
+    return None if given is None else Sink.of(given.model_dump(exclude_none=True))
 
 
 def _span(seconds: float | None) -> timedelta | None:

@@ -9,6 +9,7 @@ from tamis.broker.delivery.outbox import PendingDelivery
 from tamis.broker.delivery.sinks import Sink, message_body
 from tamis.broker.sequence.clock import iso
 from tamis.broker.state import KnownSubscription
+from tamis.replay.notification_id import notification_id
 
 
 class DeliveryAttempt(NamedTuple):
@@ -54,9 +55,10 @@ class OutgoingMessage:
 
     def name(self, identity: str) -> str:
         """The same at each attempt, so that a receiver knows a message that it has."""
-        number = self.pending.sequence
-        kind = "." if number >= 0 else ".lease"
-        return f"{identity[:12]}{kind}{number}.{self.pending.subscription}"
+        id, number = self.pending.key
+        if number >= 0:
+            return notification_id(identity, number, id)
+        return f"{identity[:12]}.lease{number}.{id}"
 
     def body(self) -> bytes:
         """The JSON that is sent."""

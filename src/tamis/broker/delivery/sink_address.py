@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -21,6 +21,7 @@ from ipaddress import (
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from tamis.broker.delivery.kafka_settings import KafkaSettings
 from tamis.errors import BrokerError
 
 _LONGEST = 2048  # characters of a URL
@@ -61,13 +62,14 @@ class SinkTarget(NamedTuple):
 
 @dataclass(frozen=True)
 class SinkRules:
-    """What a site allows beyond public addresses: networks, or hosts by name."""
+    """What a site allows beyond public addresses: networks, hosts by name, topics of Kafka."""
 
     networks: tuple[Network, ...] = ()
     hosts: frozenset[str] = frozenset()
+    kafka: KafkaSettings = field(default_factory=KafkaSettings)
 
     @classmethod
-    def of(cls, allowed: Iterable[str]) -> SinkRules:
+    def of(cls, allowed: Iterable[str], kafka: KafkaSettings | None = None) -> SinkRules:
         """From addresses, networks such as `10.1.0.0/16`, and names of hosts."""
         networks: list[Network] = []
         hosts: set[str] = set()
@@ -80,7 +82,7 @@ class SinkRules:
                         f"{each!r} is not an address, a network or the name of a host"
                     ) from None
                 hosts.add(each.lower().rstrip("."))
-        return cls(tuple(networks), frozenset(hosts))
+        return cls(tuple(networks), frozenset(hosts), kafka or KafkaSettings())
 
     def allows(self, host: str, address: Address) -> bool:
         """Whether a webhook may be sent to an address of a host."""

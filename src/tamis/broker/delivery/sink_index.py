@@ -1,4 +1,4 @@
-"""Which subscriptions have webhooks, and what their notifications say, in memory.
+"""Which subscriptions have sinks of a kind, and what their notifications say, in memory.
 
 It is asked for every page of notifications: the database would be asked for too many rows.
 """
@@ -6,7 +6,7 @@ It is asked for every page of notifications: the database would be asked for too
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 
 import pyarrow as pa
@@ -21,11 +21,14 @@ from tamis.store.subscription_snapshot import Id
 
 
 class SinkIndex:
-    """The subscriptions with sinks, as far as the sequencer has come. Threads may share it."""
+    """The subscriptions with sinks, as far as the sequencer has come. Threads may share it.
 
-    def __init__(self, known: Iterable[tuple[Id, str]]) -> None:
-        self._lock = Lock()
-        self._webhooks: set[Id] = set()
+    `wants` says which sinks count, webhooks or topics.
+    """
+
+    def __init__(self, known: Iterable[tuple[Id, str]], wants: Callable[[Sink], bool]) -> None:
+        self._lock, self._wants = Lock(), wants
+        self._ids: set[Id] = set()
         self._bodies: dict[Id, Body] = {}
         self._ended: deque[tuple[int, Id]] = deque()  # with the numbers at which they ended
         self._wanted: WantedIds | None = None
@@ -42,7 +45,7 @@ class SinkIndex:
             gone = changes.filter(ends)
             numbers = gone["sequence"].to_pylist()
             for number, id in zip(numbers, gone["id"].to_pylist(), strict=True):
-                if id in self._webhooks:
+                if id in self._ids:
                     self._ended.append((number, id))
 
     def _put(self, id: Id, text: str) -> None:
@@ -50,22 +53,22 @@ class SinkIndex:
             sink = Sink.read(text)
         except BrokerError:  # its deliveries say what is wrong
             sink = Sink("")
-        if sink.url is not None and id not in self._webhooks:
-            self._webhooks.add(id)
+        if self._wants(sink) and id not in self._ids:
+            self._ids.add(id)
             self._wanted = None
         if sink.body != EVENT:
             self._bodies[id] = sink.body
         else:
             self._bodies.pop(id, None)
 
-    def webhooks(self, after: int) -> WantedIds:
-        """The subscriptions with webhooks that were live after a number."""
+    def wanted(self, after: int) -> WantedIds:
+        """The subscriptions with such sinks that were live after a number."""
         with self._lock:
             while self._ended and self._ended[0][0] <= after:
-                self._webhooks.discard(self._ended.popleft()[1])
+                self._ids.discard(self._ended.popleft()[1])
                 self._wanted = None
             if self._wanted is None:
-                self._wanted = WantedIds(set(self._webhooks))
+                self._wanted = WantedIds(set(self._ids))
             return self._wanted
 
     def body(self, id: Id) -> Body:

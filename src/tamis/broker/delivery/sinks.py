@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -11,21 +12,26 @@ import msgspec
 from tamis.broker.delivery.sink_address import SinkError, check_url
 from tamis.broker.notification_body import EVENT, Body, read_body, shape_event
 from tamis.broker.sequence.clock import iso
+from tamis.errors import BrokerError
 
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 NOTIFICATION, LEASE_ENDING = "tamis.notification", "tamis.lease-ending"
 
 
 class Sink(NamedTuple):
-    """A webhook. Without a URL, it only says what those get who read notifications."""
+    """A webhook, or a topic of Kafka. Without both, it says what readers of notifications get."""
 
     url: str | None
     body: Body = EVENT
+    topic: str | None = None
 
     def to_text(self) -> str:
         """As the log keeps it."""
         body = self.body if isinstance(self.body, str) else list(self.body)
-        given = {"body": body} if self.url is None else {"url": self.url, "body": body}
-        return json.dumps(given, ensure_ascii=False)
+        given: dict[str, Any] = {} if self.url is None else {"url": self.url}
+        if self.topic is not None:
+            given["kafka"] = {"topic": self.topic}
+        return json.dumps({**given, "body": body}, ensure_ascii=False)
 
     @classmethod
     def read(cls, text: str) -> Sink:
@@ -38,12 +44,52 @@ class Sink(NamedTuple):
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Sink:
         """From what a subscriber sends; raises `BrokerError` for anything else."""
-        url, body = given.get("url"), given.get("body", EVENT)
-        if given.keys() - {"url", "body"} or not isinstance(url, str | None):
-            raise SinkError("a sink has a url, and a body: event, none, or a list of attributes")
+        url, kafka, body = given.get("url"), given.get("kafka"), given.get("body", EVENT)
+        if given.keys() - {"url", "kafka", "body"} or not isinstance(url, str | None):
+            raise SinkError(
+                "a sink has a url or a topic of Kafka, and a body: event, none, or a list of "
+                "attributes"
+            )
+        if kafka is not None and url is not None:
+            raise SinkError("a sink is a webhook or a topic of Kafka, not both")
         if url is not None:
             check_url(url)
-        return cls(url, read_body(body))
+        return cls(url, read_body(body), None if kafka is None else _topic(kafka))
+
+    def replaces(self, earlier: str | None) -> None:
+        """Refuse to replace a webhook by a topic, or a topic by a webhook.
+
+        Each kind of sink has a cursor of its own. What is between them would be lost.
+        """
+        before = None if earlier is None else Sink.read(earlier)
+        if before is not None and (
+            (before.url is not None and self.topic is not None)
+            or (before.topic is not None and self.url is not None)
+        ):
+            raise SinkError(
+                "a subscription keeps the kind of its sink, a webhook or a topic; subscribe anew "
+                "for another"
+            )
+
+
+def is_topic(text: str) -> bool:
+    """Whether a sink in the log is a topic of Kafka."""
+    try:
+        return Sink.read(text).topic is not None
+    except BrokerError:
+        return False
+
+
+def _topic(given: Any) -> str:
+    """A topic as a subscriber names it. Brokers are not for subscribers to name."""
+    if not isinstance(given, Mapping) or given.keys() != {"topic"}:
+        raise SinkError('a Kafka sink is {"topic": NAME}')
+    topic = given["topic"]
+    if not isinstance(topic, str) or not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+        raise SinkError(
+            "the name of a topic has 1 to 249 letters, digits, dots, underscores and hyphens"
+        )
+    return topic
 
 
 def message_body(

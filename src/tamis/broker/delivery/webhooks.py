@@ -1,4 +1,4 @@
-"""The webhooks of a broker: secrets of sinks, deliveries, dead letters."""
+"""The sinks of a broker: webhooks with their secrets, deliveries, dead letters, and topics."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable
 
+import pyarrow as pa
+
 from tamis.broker.access.tickets import TicketOffice
 from tamis.broker.delivery.deliverer import Deliverer, DeliverySource, MessagePage
+from tamis.broker.delivery.kafka_delivery import KafkaDelivery
 from tamis.broker.delivery.message import OutgoingMessage
 from tamis.broker.delivery.outbox import DeadDelivery, Outbox, PendingDelivery
 from tamis.broker.delivery.signature import PREFIX
 from tamis.broker.delivery.sink_address import SinkRules, resolve
 from tamis.broker.delivery.sink_index import SinkIndex
-from tamis.broker.delivery.sinks import Sink
+from tamis.broker.delivery.sinks import Sink, is_topic
 from tamis.broker.matching.inline_matching import InlineMatching
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import KeptEvent, NotificationReader
@@ -43,8 +46,10 @@ class Webhooks:
         self._log, self._state, self._tickets, self._clock = log, state, tickets, clock
         self.rules, self.outbox, self._records = rules, Outbox(records), records
         self._most = most
-        self.index = SinkIndex(state.sinks(self.outbox.cursor() or -1))
-        state.watcher = self.index.take
+        known = state.sinks(self.outbox.cursor() or -1)
+        self.index = SinkIndex(known, lambda sink: sink.url is not None)
+        self.topics = KafkaDelivery(log, state, records, clock, rules.kafka)
+        state.watcher = self._take
         self._deliverer: Deliverer | None = None
         self._reader: NotificationReader | None = None
 
@@ -60,10 +65,16 @@ class Webhooks:
             self._most,
         )
         self._deliverer = Deliverer(source, self.outbox, self.rules, matching.matched - 1)
+        self.topics.start(matching)
 
     def stop(self) -> None:
         if self._deliverer is not None:
             self._deliverer.stop()
+        self.topics.stop()
+
+    def _take(self, changes: pa.Table) -> None:
+        self.index.take(changes)
+        self.topics.index.take(changes)
 
     @property
     def failure(self) -> BaseException | None:
@@ -79,6 +90,7 @@ class Webhooks:
         """Notifications were found."""
         if len(pairs.numbers):
             self.wake()
+            self.topics.wake()
 
     def wake(self) -> None:
         """There is something to deliver."""
@@ -89,7 +101,7 @@ class Webhooks:
         assert self._reader is not None
         # Notifications that were trimmed before they could be sent are lost to webhooks.
         after = max(after, self._reader.first - 1)
-        page = self._reader.page(after, self.index.webhooks(after), most)
+        page = self._reader.page(after, self.index.wanted(after), most)
         messages = []
         for each in page.notifications:
             pending = PendingDelivery(each.subscription, each.sequence, 0, 0, "")
@@ -151,6 +163,8 @@ class Webhooks:
         """Refuse a sink that must not be called. This asks the resolver."""
         if sink.url is not None:
             resolve(sink.url, self.rules)
+        if sink.topic is not None:
+            self.rules.kafka.accept(sink.topic)
         return sink
 
     def secrets(self, live: StoredSubscription | KnownSubscription) -> list[str]:
@@ -179,12 +193,21 @@ class Webhooks:
 
     def replay(self, id: Id) -> int:
         """Try all dead letters of a subscription again; how many there were."""
+        if self._has_topic(id):
+            return self.topics.replay(self.topics.dead_of(id))
         revived = self.outbox.revive(id, self._clock())
         self.wake()
         return revived
 
     def retry(self, id: int) -> int:
         """Try one dead letter again; how many there were."""
+        dead = self.outbox.dead_letter(id)
+        if dead is not None and self._has_topic(dead.subscription):
+            return self.topics.replay([dead])
         revived = self.outbox.revive_one(id, self._clock())
         self.wake()
         return revived
+
+    def _has_topic(self, id: Id) -> bool:
+        known = self._state.known(id)
+        return known is not None and known.sink is not None and is_topic(known.sink)
