@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
@@ -51,7 +51,7 @@ from tamis.broker.sequence.sequencer import Committed, Sequencer
 from tamis.broker.state import StoredSubscription
 from tamis.broker.storage import open_storage
 from tamis.engine import Engine
-from tamis.errors import BrokerError, BrokerStoppedError, NotFoundError, QuotaError
+from tamis.errors import BrokerError, NotFoundError
 from tamis.language.dialects import NATIVE
 from tamis.model.explain import Explanation
 from tamis.model.schema import Schema
@@ -106,15 +106,8 @@ class Broker:
             self.recovered: Recovered = recover(self.log, self.state, dedup)
             self._tickets = storage.tickets()
             self._clock = LogClock(clock or wall_clock, self.recovered.moment)
-            self.webhooks = Webhooks(
-                self.log,
-                self.state,
-                records,
-                self._tickets,
-                self._clock.now,
-                sinks or SinkRules(),
-                self.limits.pending_deliveries,
-            )
+            rules, most = sinks or SinkRules(), self.limits.pending_deliveries
+            self.webhooks = Webhooks(storage, self._tickets, self._clock.now, rules, most)
             self._leases = LeaseOffice(self.state, self._tickets, self.webhooks.secrets)
             self._checker = ConditionChecker(self.log.schema_at(), self.operators)
             parts = (self._checker, self._leases, self.webhooks.accept, self._clock.now)
@@ -139,12 +132,12 @@ class Broker:
                 self.log, self.state, dedup, self._clock, self._feed, failed, storage.turns
             )
             opened.callback(self._sequencer.stop)
-            storage.watch(self._follow)
+            storage.watch(self.follow)
             self._opened = opened.pop_all()
 
-    def _follow(self) -> None:
-        with suppress(BrokerStoppedError, QuotaError):  # a full queue follows anyway
-            self._sequencer.submit(Follow())
+    def follow(self) -> Future[None]:
+        """Take in what other services on the same database have done; done once it is known."""
+        return self._sequencer.submit(Follow())
 
     def close(self) -> None:
         """Finish what was asked, and release the folder."""

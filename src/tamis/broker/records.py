@@ -27,6 +27,9 @@ class RecordChanges(Protocol):
 class Records(Protocol):
     """The records of a broker. Threads may share them."""
 
+    fresh: float
+    """Seconds for which what was read may be used again; 0: reading costs nothing."""
+
     def select(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """The rows of a question."""
 

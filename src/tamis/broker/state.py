@@ -121,6 +121,8 @@ class KnownSubscription(NamedTuple):
 class State:
     """The state of one log. Threads may share it: calls take turns."""
 
+    fresh = 0.0
+
     def __init__(self, path: Path, ids: str, identity: str) -> None:
         refuse_unsafe()
         self._lock = RLock()

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from tamis.broker.access.tickets import TicketOffice
 from tamis.broker.data_folder import DataFolder
+from tamis.broker.delivery.led_deliverer import Delivering
 from tamis.broker.records import Records
 from tamis.broker.sequence.turns import SoleTurns, Turns
 from tamis.broker.state import State
@@ -30,7 +31,10 @@ class Storage(Protocol):
     def tickets(self) -> TicketOffice:
         """The keys that make tickets. The state is up to date when this is called."""
 
-    def watch(self, grown: Callable[[], None]) -> None:
+    def delivery(self, make: Callable[[], Delivering]) -> Delivering:
+        """Deliver by what `make` makes, whenever this service is the one that delivers."""
+
+    def watch(self, grown: Callable[[], object]) -> None:
         """Call `grown`, in any thread, when other services have appended to the log."""
 
     def close(self) -> None:
@@ -59,7 +63,10 @@ class FolderStorage:
         new = not self.state.has_tickets()
         return TicketOffice.open(self._folder.key, str(self.log.identity), new=new)
 
-    def watch(self, grown: Callable[[], None]) -> None:
+    def delivery(self, make: Callable[[], Delivering]) -> Delivering:
+        return make()
+
+    def watch(self, grown: Callable[[], object]) -> None:
         """Nobody else appends."""
 
     def close(self) -> None:

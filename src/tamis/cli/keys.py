@@ -21,6 +21,12 @@ _folder_argument = click.argument(
     "folder", metavar="[FOLDER]", nargs=-1, type=click.Path(path_type=Path), callback=at_most_one
 )
 
+_database_option = click.option(
+    "--database",
+    envvar="TAMIS_DATABASE",
+    help="The PostgreSQL of services that share one, in place of a folder.",
+)
+
 
 class KeyPlace(Protocol):
     """Where keys are: in the data folder of a service, or at a service that runs."""
@@ -43,22 +49,29 @@ def keys() -> None:
 @_folder_argument
 @click.option("--name", required=True, help="Who calls with the key: the owner of subscriptions.")
 @click.option("--role", "roles", multiple=True, required=True, help="publisher, subscriber, admin.")
+@_database_option
 @service_command
 def create(
-    folder: Path | None, name: str, roles: tuple[str, ...], server: str, as_json: bool
+    folder: Path | None,
+    name: str,
+    roles: tuple[str, ...],
+    database: str | None,
+    server: str,
+    as_json: bool,
 ) -> None:
     """Create a key and print it. It is not shown again."""
-    with _place(folder, server) as place:
+    with _place(folder, database, server) as place:
         made = place.create_key(name, roles)
     print_answer({"key": made}, as_json, made)
 
 
 @keys.command("list")
 @_folder_argument
+@_database_option
 @service_command
-def list_keys(folder: Path | None, server: str, as_json: bool) -> None:
+def list_keys(folder: Path | None, database: str | None, server: str, as_json: bool) -> None:
     """List the keys, without their secrets."""
-    with _place(folder, server) as place:
+    with _place(folder, database, server) as place:
         found = place.list_keys()
     lines = [
         f"{each.id}  {each.created:%Y-%m-%d %H:%M}  {each.name}  {', '.join(each.roles)}"
@@ -70,16 +83,19 @@ def list_keys(folder: Path | None, server: str, as_json: bool) -> None:
 @keys.command()
 @_folder_argument
 @click.argument("key")
+@_database_option
 @service_command
-def revoke(folder: Path | None, key: str, server: str, as_json: bool) -> None:
+def revoke(
+    folder: Path | None, key: str, database: str | None, server: str, as_json: bool
+) -> None:
     """End the key with this id at once."""
-    with _place(folder, server) as place:
+    with _place(folder, database, server) as place:
         place.revoke_key(key)
     print_answer({"revoked": key}, as_json, "")
 
 
 class _FolderKeys:
-    """The keys in a data folder."""
+    """The keys in a data folder, or in a database."""
 
     def __init__(self, found: ApiKeys) -> None:
         self._found = found
@@ -103,13 +119,31 @@ class _FolderKeys:
 
 
 @contextmanager
-def _place(folder: Path | None, server: str) -> Iterator[KeyPlace]:
-    if folder is None:
+def _place(folder: Path | None, database: str | None, server: str) -> Iterator[KeyPlace]:
+    if database is not None:
+        with _shared_keys(database) as found:
+            yield _FolderKeys(found)
+    elif folder is None:
         with connected(server) as client:
             yield client
     else:
         with _keys(folder) as found:
             yield _FolderKeys(found)
+
+
+@contextmanager
+def _shared_keys(database: str) -> Iterator[ApiKeys]:
+    from tamis.broker.access.api_keys import ApiKeys
+    from tamis.broker.shared.shared_records import SharedRecords
+    from tamis.store.postgresql.session import Session
+    from tamis.store.postgresql.shared_log import shared_document
+
+    session = Session(database)
+    try:
+        shared_document(session)  # refuses a database without a log
+        yield ApiKeys(SharedRecords(session))
+    finally:
+        session.close()
 
 
 @contextmanager

@@ -116,6 +116,7 @@ def serve(settings: Settings) -> None:
             found=waiting.found,
             failed=fail,
             rebuild=settings.rebuild,
+            database=settings.database,
             sinks=SinkRules.of(settings.allow_sink, settings.kafka),
             operators=settings.operators,
         ) as broker,

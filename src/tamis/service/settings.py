@@ -33,6 +33,12 @@ class Settings:
     operators: tuple[str, ...] = setting(
         (), "Packs, operators or modules of operators that conditions may call; may be repeated."
     )
+    database: str | None = setting(
+        None,
+        "A PostgreSQL that several services share, postgresql://HOST/NAME; the folder then holds "
+        "copies.",
+        secret=True,
+    )
     rebuild: bool = setting(False, "Build the state database anew from the log.")
     body_bytes: Bytes = setting(Bytes(16 << 20), "Largest body of a request.", least=1)
     longest_wait: timedelta = setting(

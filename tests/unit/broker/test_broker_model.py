@@ -58,11 +58,17 @@ class BrokerMachine(RuleBasedStateMachine):
         self.times: dict[tuple[str, str], int] = {}
         self.extended = 0
         self.expected: set[tuple[int, int]] = set()
+        self.open()
+
+    def open(self) -> None:
         self.broker = Broker(self.place.name, SCHEMA, clock=self.clock)
 
+    def close(self) -> None:
+        self.broker.close()
+
     def teardown(self) -> None:
-        if hasattr(self, "broker"):
-            self.broker.close()
+        if hasattr(self, "place"):
+            self.close()
             self.place.cleanup()
 
     def note(self, number: int, text: str) -> None:
@@ -206,15 +212,17 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule()
     def compile(self) -> None:
         """A version never changes an answer; it is used by the next start."""
-        target = self.broker.matching.files.matched
+        broker = self.broker
+        target = broker.matching.files.matched
         if target:
-            compile_version(self.broker.log, self.broker.folder.index, target)
+            compile_version(broker.log, broker.folder.index, target)
 
     @rule(after=st.one_of(st.just(-1), st.integers(0, 50)))
     def notifications_are_the_model(self, after: int) -> None:
-        matching = self.broker.matching
-        reached = matching.wait(self.broker.log.end - 1, 60)
-        assert (reached, matching.failure) == (self.broker.log.end, None)
+        broker = self.broker
+        matching = broker.matching
+        reached = matching.wait(broker.log.end - 1, 60)
+        assert (reached, matching.failure) == (broker.log.end, None)
         found = [
             pair
             for pairs in matching.notifications(after)
@@ -225,7 +233,7 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @invariant()
     def state_is_the_model(self) -> None:
-        if not hasattr(self, "broker"):
+        if not hasattr(self, "place"):
             return
         found = {each.id: each for each in self.broker.state.subscriptions(most=1000)}
         assert found.keys() == self.live.keys()
@@ -235,7 +243,7 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @invariant()
     def log_is_the_model(self) -> None:
-        if not hasattr(self, "broker"):
+        if not hasattr(self, "place"):
             return
         log = Log.open(self.broker.log.folder)
         found = {

@@ -5,16 +5,17 @@ A key has 256 random bits, so a plain digest of it is enough to store. It is sho
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import hmac
 import secrets
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tamis.broker.access.caller import ROLES, Caller
 from tamis.broker.records import Records
-from tamis.errors import BrokerError, NotFoundError, suggestion
+from tamis.errors import BrokerError, NotFoundError, UnavailableError, suggestion
 
 _PREFIX = "tamis"
 _LONGEST = 200  # characters of a name
@@ -34,6 +35,7 @@ class ApiKeys:
 
     def __init__(self, records: Records) -> None:
         self._records = records
+        self._read: dict[str, tuple[float, list[tuple[Any, ...]]]] = {}  # when, and what
 
     def create(self, name: str, roles: Iterable[str]) -> str:
         """Create a key for a name and return it. It cannot be shown again."""
@@ -56,12 +58,28 @@ class ApiKeys:
         """Who has a key; None if it is not a key of this broker."""
         prefix, _, rest = key.partition("_")
         id, _, secret = rest.partition("_")
-        rows = self._records.select("SELECT name, roles, digest FROM keys WHERE id = ?", (id,))
+        rows = self._rows(id)
         given = _digest(secret)
         for name, roles, digest in rows:
             if prefix == _PREFIX and hmac.compare_digest(given, digest):
                 return Caller(name, frozenset(roles.split()))
         return None
+
+    def _rows(self, id: str) -> builtins.list[tuple[Any, ...]]:
+        """The key with an id. It may be known from a moment ago, or while the database is away."""
+        moment, rows = self._read.get(id, (0.0, []))
+        if not rows or time.monotonic() - moment >= self._records.fresh:
+            try:
+                query = "SELECT name, roles, digest FROM keys WHERE id = ?"
+                rows = self._records.select(query, (id,))
+            except UnavailableError:
+                if not rows:
+                    raise
+            if rows:
+                self._read[id] = time.monotonic(), rows
+            else:
+                self._read.pop(id, None)
+        return rows
 
     def list(self) -> list[ApiKey]:
         """All keys, the oldest first."""
@@ -70,6 +88,7 @@ class ApiKeys:
 
     def revoke(self, id: str) -> None:
         """End a key at once."""
+        self._read.pop(id, None)
         if not self._records.execute_synced("DELETE FROM keys WHERE id = ?", (id,)):
             raise NotFoundError(f"there is no key {id!r}")
 

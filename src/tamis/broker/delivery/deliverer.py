@@ -61,10 +61,7 @@ class Deliverer:
         self, source: DeliverySource, outbox: Outbox, rules: SinkRules, start: int
     ) -> None:
         self._source, self._outbox, self._rules = source, outbox, rules
-        cursor = outbox.cursor()
-        self._cursor = self._stored = start if cursor is None else cursor
-        if cursor is None:
-            outbox.settle(Settlement(cursor=start))
+        self._cursor = self._stored = outbox.begin(start)
         self._queues: dict[str, SinkQueue] = {}
         self._owners: dict[str | None, asyncio.Semaphore] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)

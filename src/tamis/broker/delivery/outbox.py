@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tamis.broker.records import Records
+from tamis.errors import BrokerError
 from tamis.store.subscription_snapshot import Id
 
 _CURSOR = "delivered"
@@ -18,7 +19,7 @@ _UPSERT = (
     "ON CONFLICT (subscription, sequence) DO UPDATE SET attempts = excluded.attempts, "
     "due = excluded.due, error = excluded.error"
 )
-_MOVE = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+_MOVE = "UPDATE facts SET value = ? WHERE name = ? AND value = ?"
 _STORE = f"INSERT INTO deliveries VALUES (?, ?, ?, ?, ?) {_UPSERT}"
 
 
@@ -89,14 +90,26 @@ class Outbox:
 
     def __init__(self, records: Records) -> None:
         self._records = records
+        self._at: int | None = None  # the cursor as the deliverer of this process knows it
 
     def cursor(self) -> int | None:
         """The last event whose notifications are delivered or stored; None: never begun."""
         rows = self._records.select("SELECT value FROM facts WHERE name = ?", (_CURSOR,))
         return int(rows[0][0]) if rows else None
 
+    def begin(self, start: int) -> int:
+        """Where a deliverer goes on: at the cursor, or at `start` the first time."""
+        statement = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
+        self._records.execute_synced(statement, (_CURSOR, start))
+        cursor = self.cursor()
+        self._at = start if cursor is None else cursor
+        return self._at
+
     def settle(self, settled: Settlement, moment: int = 0) -> None:
-        """Move the cursor, together with everything that is to be known below it."""
+        """Move the cursor, together with everything that is to be known below it.
+
+        Raises `BrokerError` if the cursor is not where this process has left it.
+        """
         gone = [key for key, row in settled.rows.items() if row is None]
         kept = [row for row in settled.rows.values() if row is not None]
         with self._records.transaction() as base:
@@ -108,7 +121,11 @@ class Outbox:
                 ((*each.key, each.attempts, each.error, moment) for each in settled.dead),
             )
             if settled.cursor is not None:
-                base.execute(_MOVE, (_CURSOR, settled.cursor))
+                base.execute(_MOVE, (settled.cursor, _CURSOR, self._at))
+                if not base.changes():
+                    raise BrokerError("another service sends the webhooks now")
+        if settled.cursor is not None:
+            self._at = settled.cursor
 
     def due(self, moment: int, most: int) -> list[PendingDelivery]:
         """Deliveries to try again now, the longest waiting first."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 from tamis.broker.access.tickets import TicketOffice
 from tamis.broker.delivery.deliverer import Deliverer, DeliverySource, MessagePage
 from tamis.broker.delivery.kafka_delivery import KafkaDelivery
+from tamis.broker.delivery.led_deliverer import Delivering
 from tamis.broker.delivery.message import OutgoingMessage
 from tamis.broker.delivery.outbox import DeadDelivery, Outbox, PendingDelivery
 from tamis.broker.delivery.signature import PREFIX
@@ -20,10 +21,9 @@ from tamis.broker.delivery.sinks import Sink, is_topic
 from tamis.broker.matching.inline_matching import InlineMatching
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import KeptEvent, NotificationReader
-from tamis.broker.records import Records
-from tamis.broker.state import KnownSubscription, State, StoredSubscription
+from tamis.broker.state import KnownSubscription, StoredSubscription
+from tamis.broker.storage import Storage
 from tamis.errors import BrokerError
-from tamis.store.log import Log
 from tamis.store.subscription_snapshot import Id
 
 _PAGE = 1000  # dead letters that are read at once
@@ -35,22 +35,21 @@ class Webhooks:
 
     def __init__(
         self,
-        log: Log,
-        state: State,
-        records: Records,
+        storage: Storage,
         tickets: TicketOffice,
         clock: Callable[[], int],
         rules: SinkRules,
         most: int,
     ) -> None:
-        self._log, self._state, self._tickets, self._clock = log, state, tickets, clock
-        self.rules, self.outbox, self._records = rules, Outbox(records), records
+        self._storage, self._log, self._state = storage, storage.log, storage.state
+        self._records, self._tickets, self._clock = storage.records, tickets, clock
+        self.rules, self.outbox = rules, Outbox(storage.records)
         self._most = most
-        known = state.sinks(self.outbox.cursor() or -1)
+        known = self._state.sinks(self.outbox.cursor() or -1)
         self.index = SinkIndex(known, lambda sink: sink.url is not None)
-        self.topics = KafkaDelivery(log, state, records, clock, rules.kafka)
-        state.watcher = self._take
-        self._deliverer: Deliverer | None = None
+        self.topics = KafkaDelivery(storage, clock, rules.kafka)
+        self._state.watcher = self._take
+        self._deliverer: Delivering | None = None
         self._reader: NotificationReader | None = None
 
     def start(self, matching: InlineMatching) -> None:
@@ -64,7 +63,9 @@ class Webhooks:
             self._clock,
             self._most,
         )
-        self._deliverer = Deliverer(source, self.outbox, self.rules, matching.matched - 1)
+        self._deliverer = self._storage.delivery(
+            lambda: Deliverer(source, self.outbox, self.rules, matching.matched - 1)
+        )
         self.topics.start(matching)
 
     def stop(self) -> None:

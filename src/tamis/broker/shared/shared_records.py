@@ -12,6 +12,8 @@ from tamis.store.postgresql.session import Connection, Session
 class SharedRecords:
     """The records of a database. Each change is on disk when a call returns."""
 
+    fresh = 1.0
+
     def __init__(self, session: Session) -> None:
         self._session = session
 

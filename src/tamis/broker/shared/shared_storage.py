@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from tamis.broker.access.tickets import TicketOffice
 from tamis.broker.data_folder import DataFolder
+from tamis.broker.delivery.led_deliverer import Delivering, LedDeliverer
 from tamis.broker.records import Records
 from tamis.broker.sequence.turns import Turns
 from tamis.broker.shared.election import Election
 from tamis.broker.shared.shared_records import SharedRecords
 from tamis.broker.state import State
-from tamis.errors import BrokerError
+from tamis.errors import BrokerError, BrokerStoppedError, QuotaError
 from tamis.model.schema import Schema
 from tamis.store.postgresql.session import Session
 from tamis.store.postgresql.shared_log import GROWN, SharedLog, refuse_another, shared_document
+
+_MATCHING, _DELIVERY = 1, 2  # what one service does for all
 
 
 class SharedStorage:
@@ -34,6 +37,7 @@ class SharedStorage:
         rebuild: bool = False,
     ) -> None:
         self._folder, self._url = folder, url
+        self._election: Election | None = None
         with ExitStack() as opened:
             opened.enter_context(folder.served())
             session, records = Session(url), Session(url)
@@ -77,10 +81,22 @@ class SharedStorage:
             )
         return office
 
-    def watch(self, grown: Callable[[], None]) -> None:
+    def delivery(self, make: Callable[[], Delivering]) -> Delivering:
+        """Deliver by what `make` makes, while this service is elected."""
+        return LedDeliverer(make, self._delivers)
+
+    def _delivers(self) -> bool:
+        return self._election is not None and self._election.leads(_DELIVERY)
+
+    def watch(self, grown: Callable[[], object]) -> None:
         """Call `grown` in another thread when other services have appended to the log."""
-        election = Election(self._url, (), (GROWN,), lambda channel: grown())
-        self._opened.callback(election.stop)
+
+        def heard(channel: str) -> None:
+            with suppress(BrokerStoppedError, QuotaError):  # a full queue follows anyway
+                grown()
+
+        self._election = Election(self._url, (_DELIVERY,), (GROWN,), heard)
+        self._opened.callback(self._election.stop)
 
     def close(self) -> None:
         self._opened.close()

@@ -19,6 +19,7 @@ COMMANDS = {
     "stats": ("tamis.cli.log.contents:stats", "Count what a log holds."),
     "verify": (f"{_MAINTENANCE}:verify", "Read all of a log, and say what is damaged or lost."),
     "repair": (f"{_MAINTENANCE}:repair", "Mend a damaged log."),
+    "mirror": ("tamis.cli.log.mirror:mirror", "Copy a log from PostgreSQL into a folder."),
     "trim": (f"{_MAINTENANCE}:trim", "Delete old rows."),
     "extend": (f"{_MAINTENANCE}:extend", "Extend the schema."),
     "schema": (f"{_MAINTENANCE}:schema", "Print the schema as YAML."),

@@ -101,7 +101,7 @@ class SharedLog(Log):
             make_folder(folder / SEGMENTS)
             if not (folder / DOCUMENT).exists():
                 create_head(folder / HEAD, new_head(document["log"]))
-                write_json(folder / DOCUMENT, signed(document))
+                write_json(folder / DOCUMENT, signed({**document, "copy": True}))
         log = cls(folder, session, document)
         log.follow()
         return log
@@ -161,7 +161,9 @@ def refuse_another(folder: Path, document: Mapping[str, Any], database: str) -> 
         )
 
 
-def shared_document(session: Session, schema: Schema | Mapping[str, Any] | None) -> dict[str, Any]:
+def shared_document(
+    session: Session, schema: Schema | Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The document of the log in a database, which is created if there is a schema."""
     with session.transaction() as base:
         base.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATING,))
