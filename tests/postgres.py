@@ -34,11 +34,9 @@ def server(bin: Path) -> Iterator[str]:
     and no port can be taken.
     """
     folder = Path(tempfile.mkdtemp(prefix="tamis-pg-"))
-    run_as: list[str] = []
-    if os.geteuid() == 0:
-        account = pwd.getpwnam(_ACCOUNT)
-        os.chown(folder, account.pw_uid, account.pw_gid)
-        run_as = ["setpriv", f"--reuid={_ACCOUNT}", f"--regid={account.pw_gid}", "--clear-groups"]
+    run_as = _as_account()
+    if run_as:
+        shutil.chown(folder, _ACCOUNT)
     data, log = folder / "data", folder / "log"
     settings = (
         f"-c listen_addresses='' -c unix_socket_directories={folder} -c max_connections=200 "
@@ -55,6 +53,23 @@ def server(bin: Path) -> Iterator[str]:
             _run([*control, "-m", "immediate", "stop"], folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def restart(dsn: str) -> None:
+    """Stop the server of a test as a crash would, and start it again."""
+    bin = programs()
+    assert bin is not None
+    folder = Path(dict(each.split("=") for each in dsn.split())["host"])
+    control = [str(bin / "pg_ctl"), "-D", str(folder / "data"), "-l", str(folder / "log")]
+    _run([*_as_account(), *control, "-w", "-m", "immediate", "restart"], folder)
+
+
+def _as_account() -> list[str]:
+    """How to run a program as the account of the server; nothing if this is not root."""
+    if os.geteuid() != 0:
+        return []
+    account = pwd.getpwnam(_ACCOUNT)
+    return ["setpriv", f"--reuid={_ACCOUNT}", f"--regid={account.pw_gid}", "--clear-groups"]
 
 
 def _run(command: list[str], folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,7 +26,6 @@ _USUAL = {
     "keepalives_interval": 1,
     "keepalives_count": 3,
     "tcp_user_timeout": 5000,
-    "application_name": "tamis",
 }
 _AWAY = (
     psycopg.OperationalError,
@@ -89,8 +89,10 @@ def connect(url: str, *, autocommit: bool = False) -> Connection:
         given = conninfo_to_dict(url)
     except psycopg.Error as why:
         raise StoreError(f"{_shown(url)}: is not the address of a database: {why}") from None
-    usual: dict[str, Any] = {name: value for name, value in _USUAL.items() if name not in given}
-    base = psycopg.connect(url, autocommit=autocommit, **usual)
+    # The number of the process lets people see in the database which service holds a lock.
+    usual: dict[str, Any] = {**_USUAL, "application_name": f"tamis {os.getpid()}"}
+    wanted = {name: value for name, value in usual.items() if name not in given}
+    base = psycopg.connect(url, autocommit=autocommit, **wanted)
     if base.info.server_version < _OLDEST:
         base.close()
         raise StoreError(
