@@ -104,7 +104,8 @@ class SharedLog(Log):
                 write_json(folder / DOCUMENT, signed({**document, "copy": True}))
         log = cls(folder, session, document)
         log.follow()
-        return log
+        with log.turn():  # refuses a copy that is ahead of the database
+            return log
 
     @contextmanager
     def turn(self) -> Iterator[None]:
