@@ -85,9 +85,7 @@ def list_keys(folder: Path | None, database: str | None, server: str, as_json: b
 @click.argument("key")
 @_database_option
 @service_command
-def revoke(
-    folder: Path | None, key: str, database: str | None, server: str, as_json: bool
-) -> None:
+def revoke(folder: Path | None, key: str, database: str | None, server: str, as_json: bool) -> None:
     """End the key with this id at once."""
     with _place(folder, database, server) as place:
         place.revoke_key(key)

@@ -10,6 +10,7 @@ import pytest
 
 from tamis.broker.broker import Broker
 from tamis.broker.delivery import retries
+from tamis.broker.delivery.deliverer import Deliverer
 from tamis.broker.delivery.outbox import Outbox, PendingDelivery, Settlement
 from tamis.broker.delivery.sink_queue import PER_SINK
 from tamis.broker.delivery.sinks import Sink
@@ -105,7 +106,7 @@ def test_the_cursor_moves_in_small_steps(
             number = broker.publish([IncomingEvent('{"price": 9}')] * 3).result().numbers[-1]
             broker.matching.wait(number, 60)
             seen = broker.webhooks._deliverer
-            assert seen is not None
+            assert isinstance(seen, Deliverer)
             until(lambda: seen._cursor >= number)  # noqa: B023
         assert (broker.webhooks.outbox.cursor() or 0) > 0
 
