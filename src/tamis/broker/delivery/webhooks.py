@@ -63,8 +63,9 @@ class Webhooks:
             self._clock,
             self._most,
         )
+        start = self.outbox.begin(matching.matched - 1)  # now: the deliverer may begin later
         self._deliverer = self._storage.delivery(
-            lambda: Deliverer(source, self.outbox, self.rules, matching.matched - 1)
+            lambda: Deliverer(source, self.outbox, self.rules, start)
         )
         self.topics.start(matching)
 
