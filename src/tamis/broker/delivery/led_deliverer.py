@@ -14,9 +14,17 @@ _LOOK = 0.5  # seconds between two looks at who delivers
 class Delivering(Protocol):
     """What delivers, until it is stopped."""
 
-    delivered: int
-    failed: int  # attempts
-    failure: BaseException | None  # of the last round
+    @property
+    def delivered(self) -> int:
+        """How many messages were delivered."""
+
+    @property
+    def failed(self) -> int:
+        """How many attempts failed."""
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why nothing is delivered now, if that is so."""
 
     def wake(self) -> None:
         """There is something to deliver."""
@@ -31,11 +39,23 @@ class LedDeliverer:
     def __init__(self, make: Callable[[], Delivering], leads: Callable[[], bool]) -> None:
         self._make, self._leads = make, leads
         self._working: Delivering | None = None
-        self.delivered = self.failed = 0
+        self._before = (0, 0)  # what earlier deliverers have delivered, and failed to
         self.failure: BaseException | None = None
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="tamis-delivery", daemon=True)
         self._thread.start()
+
+    @property
+    def delivered(self) -> int:
+        """How many messages this service has delivered."""
+        working = self._working
+        return self._before[0] + (0 if working is None else working.delivered)
+
+    @property
+    def failed(self) -> int:
+        """How many attempts of this service have failed."""
+        working = self._working
+        return self._before[1] + (0 if working is None else working.failed)
 
     def wake(self) -> None:
         """There is something to deliver."""
@@ -65,8 +85,7 @@ class LedDeliverer:
         self.failure = None if working is None else working.failure
 
     def _end(self) -> None:
-        working, self._working = self._working, None
+        working = self._working
         if working is not None:
             working.stop()
-            self.delivered += working.delivered
-            self.failed += working.failed
+            self._before, self._working = (self.delivered, self.failed), None
