@@ -31,6 +31,9 @@ class Storage(Protocol):
     def tickets(self) -> TicketOffice:
         """The keys that make tickets. The state is up to date when this is called."""
 
+    def delivers(self) -> bool:
+        """Whether this service is the one that delivers now."""
+
     def delivery(self, make: Callable[[], Delivering]) -> Delivering:
         """Deliver by what `make` makes, whenever this service is the one that delivers."""
 
@@ -62,6 +65,9 @@ class FolderStorage:
     def tickets(self) -> TicketOffice:
         new = not self.state.has_tickets()
         return TicketOffice.open(self._folder.key, str(self.log.identity), new=new)
+
+    def delivers(self) -> bool:
+        return True
 
     def delivery(self, make: Callable[[], Delivering]) -> Delivering:
         return make()

@@ -24,8 +24,7 @@ from tamis.broker.delivery.topic_outbox import TopicOutbox
 from tamis.broker.matching.inline_matching import InlineMatching
 from tamis.broker.matching.notification_reader import NotificationReader
 from tamis.broker.notification_body import shape_event
-from tamis.broker.records import Records
-from tamis.broker.state import State
+from tamis.broker.storage import Storage
 from tamis.errors import BrokerError, TamisError
 from tamis.replay.notification_id import notification_id
 from tamis.replay.topic_producer import (
@@ -34,11 +33,11 @@ from tamis.replay.topic_producer import (
     TopicsError,
     read_properties,
 )
-from tamis.store.log import Log
 from tamis.store.subscription_snapshot import Id
 
 PAGE = 5000  # notifications that are acknowledged together
 _LOOK = 1.0  # seconds between two looks without news
+_ELSEWHERE = -2  # in place of a cursor: another service moves it
 
 
 class TopicPage(NamedTuple):
@@ -57,19 +56,13 @@ class TopicPage(NamedTuple):
 class KafkaDelivery:
     """Sends the notifications of subscriptions with Kafka sinks, until it is stopped."""
 
-    def __init__(
-        self,
-        log: Log,
-        state: State,
-        records: Records,
-        clock: Callable[[], int],
-        settings: KafkaSettings,
-    ) -> None:
+    def __init__(self, storage: Storage, clock: Callable[[], int], settings: KafkaSettings) -> None:
         settings.check()
-        self._log, self._state, self._clock, self._settings = log, state, clock, settings
-        self._outbox = TopicOutbox(records)
+        self._log, self._state, self._leads = storage.log, storage.state, storage.delivers
+        self._clock, self._settings = clock, settings
+        self._outbox = TopicOutbox(storage.records)
         cursor = self._outbox.cursor()
-        known = state.sinks(-1 if cursor is None else cursor)
+        known = self._state.sinks(-1 if cursor is None else cursor)
         self.index = SinkIndex(known, lambda sink: sink.topic is not None)
         self._reader: NotificationReader | None = None
         self._producer: TopicProducer | None = None
@@ -131,7 +124,14 @@ class KafkaDelivery:
         stored = cursor
         while not self._stopping.is_set():
             self._wake.clear()
+            if not self._leads():  # another service sends
+                cursor = _ELSEWHERE
+                self._wake.wait(_LOOK)
+                continue
             try:
+                if cursor == _ELSEWHERE:
+                    at = self._outbox.cursor()
+                    cursor = stored = -1 if at is None else at
                 page = self._page(cursor)
                 if page.size or page.cursor > stored + PAGE:
                     refused = self._send(producer, page)

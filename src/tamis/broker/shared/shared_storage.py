@@ -83,9 +83,10 @@ class SharedStorage:
 
     def delivery(self, make: Callable[[], Delivering]) -> Delivering:
         """Deliver by what `make` makes, while this service is elected."""
-        return LedDeliverer(make, self._delivers)
+        return LedDeliverer(make, self.delivers)
 
-    def _delivers(self) -> bool:
+    def delivers(self) -> bool:
+        """Whether this service is elected to deliver."""
         return self._election is not None and self._election.leads(_DELIVERY)
 
     def watch(self, grown: Callable[[], object]) -> None:
