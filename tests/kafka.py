@@ -152,7 +152,7 @@ def messages(address: str, topic: str, least: int = 0, seconds: float = 60.0) ->
     try:
         consumer.assign([TopicPartition(topic, at, 0) for at in range(3)])
         while time.monotonic() < until:
-            got = consumer.poll(1.0)
+            got = consumer.poll(0.2)
             if got is not None and got.error() is None:
                 headers = dict(got.headers() or [])
                 place = int(got.partition() or 0), int(got.offset() or 0)

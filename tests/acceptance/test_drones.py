@@ -150,3 +150,8 @@ def _check_report(client: httpx2.Client, folder: Path) -> None:
     assert counts["mobPattern"]["faults"] == dict.fromkeys(counts["mobPattern"]["faults"], 0)
     assert report["results"] > 0
     assert report["left_out"] == []
+    metrics = client.get("/metrics", headers=headers).text
+    calls = counts["mobPattern"]["calls"]
+    assert f'tamis_operator_calls_total{{operator="mobPattern"}} {calls:.1f}' in metrics
+    assert 'tamis_operator_faults_total{kind="timeouts",operator="locIn"} 0.0' in metrics
+    assert "Bronx" not in metrics, "no label for constants"

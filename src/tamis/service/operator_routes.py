@@ -12,6 +12,7 @@ from starlette.requests import Request
 from tamis.broker.access.caller import ADMIN
 from tamis.operators.operator import Operator
 from tamis.operators.report import CallCounts
+from tamis.service.observation.operator_readings import FAULTS
 from tamis.store.subscription_snapshot import Id
 
 router = APIRouter(prefix="/v1/operators", tags=["operators"])
@@ -83,7 +84,6 @@ def list_operators(request: Request) -> OperatorsAnswer:
 
 
 def _shown(operator: Operator, count: CallCounts) -> ShownOperator:
-    kinds = ("raised", "refused", "timeouts", "nonsense", "set_aside")
     return ShownOperator(
         name=operator.name,
         reads=list(operator.signature.reads),
@@ -93,7 +93,7 @@ def _shown(operator: Operator, count: CallCounts) -> ShownOperator:
         calls=count.calls,
         seconds=count.seconds,
         remembered=count.hits,
-        faults={kind: getattr(count, kind) for kind in kinds},
+        faults={kind: getattr(count, kind) for kind in FAULTS},
         last=count.last,
         constants=[
             ShownConstants(

@@ -100,6 +100,11 @@ class KafkaDelivery:
             self._thread.join()
 
     @property
+    def enabled(self) -> bool:
+        """Whether there are brokers to send to."""
+        return self._settings.brokers is not None
+
+    @property
     def unreachable(self) -> str | None:
         """Why no broker answers now, if that is so."""
         return None if self._producer is None else self._producer.unreachable

@@ -36,6 +36,7 @@ def reasons_against(broker: Broker) -> Iterator[str]:
         ("broker", broker.failure),
         ("matching", broker.matching.failure),
         ("webhooks", broker.webhooks.failure),
+        ("kafka", broker.webhooks.topics.failure),
     ):
         if failure is not None:
             yield f"{part}: {type(failure).__name__}"

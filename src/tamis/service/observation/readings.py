@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from tamis.broker.broker import Broker
 from tamis.broker.metrics import REGISTRY
 from tamis.errors import TamisError
+from tamis.service.observation.operator_readings import OperatorReadings
 from tamis.store.log import Log
 
 ProcessCollector(registry=REGISTRY)
@@ -86,4 +87,5 @@ def exposition(broker: Broker) -> bytes:
     """All metrics in the text form of Prometheus."""
     own = CollectorRegistry()
     own.register(BrokerReadings(broker))
+    own.register(OperatorReadings(broker))
     return generate_latest(REGISTRY) + generate_latest(own)
