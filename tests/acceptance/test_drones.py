@@ -109,7 +109,9 @@ def test_the_subscriptions_of_the_paper_are_notified(tmp_path: Path) -> None:
             right = [first + at for at, names in enumerate(expected) if name in names]
             assert numbers == right, name
         _check_webhooks(received, leases, expected, events, first)
-        _check_report(client, tmp_path / "data")
+        headers = _admin(tmp_path / "data")
+        _check_report(client, headers)
+    _check_without_detectors(tmp_path / "data", document, headers, events)
 
 
 def _check_webhooks(
@@ -130,9 +132,7 @@ def _check_webhooks(
         assert each["event"] == {"drone": events[each["sequence"] - first]["drone"]}
 
 
-def _check_report(client: httpx2.Client, folder: Path) -> None:
-    """An admin sees the calls: those on pictures are for few of the events."""
-    assert client.get("/v1/operators").status_code == 403
+def _admin(folder: Path) -> dict[str, str]:
     command = ["keys", "create", str(folder), "--name", "ann", "--role", "admin"]
     made = subprocess.run(
         [sys.executable, "-m", "tamis.cli.main", *command],
@@ -140,7 +140,12 @@ def _check_report(client: httpx2.Client, folder: Path) -> None:
         text=True,
         check=True,
     )
-    headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
+    return {"Authorization": f"Bearer {made.stdout.strip()}"}
+
+
+def _check_report(client: httpx2.Client, headers: dict[str, str]) -> None:
+    """An admin sees the calls: those on pictures are for few of the events."""
+    assert client.get("/v1/operators").status_code == 403
     report = client.get("/v1/operators", headers=headers).json()
     counts = {each["name"]: each for each in report["operators"]}
     assert counts["locIn"]["events"] >= EVENTS
@@ -155,3 +160,18 @@ def _check_report(client: httpx2.Client, folder: Path) -> None:
     assert f'tamis_operator_calls_total{{operator="mobPattern"}} {calls:.1f}' in metrics
     assert 'tamis_operator_faults_total{kind="timeouts",operator="locIn"} 0.0' in metrics
     assert "Bronx" not in metrics, "no label for constants"
+
+
+def _check_without_detectors(
+    folder: Path, schema: Path, headers: dict[str, str], events: list[dict[str, Any]]
+) -> None:
+    """What cannot be matched any more is reported, and nothing else stops."""
+    options = ("--schema", str(schema), "--operators", "spatial", "--allow-sink", "127.0.0.1")
+    with serving(folder, *options) as (client, _):
+        near = subscribe(client, "locIn(Bronx)")
+        last = client.post("/v1/events", json=events[:20]).json()["first"] + 19
+        assert numbers_of(client, near, last)
+        left_out = client.get("/v1/operators", headers=headers).json()["left_out"]
+        assert sum(each["subscriptions"] for each in left_out) == len(drones.SUBSCRIPTIONS)
+        assert all("is not enabled here" in each["reason"] for each in left_out)
+        assert "tamis_subscriptions_left_out 5.0" in client.get("/metrics", headers=headers).text

@@ -9,6 +9,7 @@ waits, and nothing else does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -24,13 +25,13 @@ from tamis.broker.delivery.topic_outbox import TopicOutbox
 from tamis.broker.matching.inline_matching import InlineMatching
 from tamis.broker.matching.notification_reader import NotificationReader
 from tamis.broker.notification_body import shape_event
+from tamis.broker.sequence.answers import AnsweredWith
 from tamis.broker.storage import Storage
 from tamis.errors import BrokerError, TamisError
 from tamis.replay.notification_id import notification_id
 from tamis.replay.topic_producer import (
     TopicMessage,
     TopicProducer,
-    TopicsError,
     read_properties,
 )
 from tamis.store.subscription_snapshot import Id
@@ -69,6 +70,7 @@ class KafkaDelivery:
         self._replays: SimpleQueue[list[DeadDelivery]] = SimpleQueue()
         self._wake, self._stopping = Event(), Event()
         self._thread: Thread | None = None
+        self._cursor = self._stored = _ELSEWHERE
         self.sent = 0  # messages that were acknowledged since the start
         self.failure: BaseException | None = None  # of the last round
 
@@ -126,34 +128,38 @@ class KafkaDelivery:
     # -- the thread ------------------------------------------------------------------------------
 
     def _run(self, producer: TopicProducer, cursor: int) -> None:
-        stored = cursor
+        self._cursor = self._stored = cursor
         while not self._stopping.is_set():
             self._wake.clear()
-            if not self._leads():  # another service sends
-                cursor = _ELSEWHERE
+            outcome: Future[bool] = Future()
+            with AnsweredWith(outcome):  # whatever fails, such as a full disk, is tried again
+                outcome.set_result(self._round(producer))
+            failure = outcome.exception()
+            if failure is not None:  # sent again, from the cursor that is stored
+                self._cursor = self._stored
+            self.failure = None if self._stopping.is_set() else failure
+            if failure is not None or not outcome.result():
                 self._wake.wait(_LOOK)
-                continue
-            try:
-                if cursor == _ELSEWHERE:
-                    at = self._outbox.cursor()
-                    cursor = stored = -1 if at is None else at
-                page = self._page(cursor)
-                if page.size or page.cursor > stored + PAGE:
-                    refused = self._send(producer, page)
-                    self._outbox.advance(page.cursor, [*page.dead, *refused], self._clock())
-                    stored = page.cursor
-                cursor, self.failure = page.cursor, None
-                while not self._replays.empty():
-                    self._send_dead(producer, self._replays.get())
-                if page.size:
-                    continue
-            except TopicsError as why:  # sent again, from the cursor that is stored
-                cursor, self.failure = stored, None if self._stopping.is_set() else why
-            except (TamisError, OSError) as why:  # a full disk, for example: tried again
-                cursor, self.failure = stored, why
-            self._wake.wait(_LOOK)
         with suppress(TamisError):
             producer.close()
+
+    def _round(self, producer: TopicProducer) -> bool:
+        """Send a page of notifications, and what is to be sent again; whether there may be more."""
+        if not self._leads():  # another service sends
+            self._cursor = _ELSEWHERE
+            return False
+        if self._cursor == _ELSEWHERE:
+            at = self._outbox.cursor()
+            self._cursor = self._stored = -1 if at is None else at
+        page = self._page(self._cursor)
+        if page.size or page.cursor > self._stored + PAGE:
+            refused = self._send(producer, page)
+            self._outbox.advance(page.cursor, [*page.dead, *refused], self._clock())
+            self._stored = page.cursor
+        self._cursor = page.cursor
+        while not self._replays.empty():
+            self._send_dead(producer, self._replays.get())
+        return page.size > 0
 
     def _send(self, producer: TopicProducer, page: TopicPage) -> list[PendingDelivery]:
         """Send messages, and return those that were refused."""
