@@ -27,10 +27,9 @@ from tamis.broker.delivery.sinks import Sink
 from tamis.broker.delivery.webhooks import Webhooks
 from tamis.broker.incoming import IncomingEvent, prepare_events
 from tamis.broker.limits import Limits
-from tamis.broker.matching.inline_matching import InlineMatching
+from tamis.broker.matching.matching_switch import MatchingSwitch
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import NotificationReader, Page
-from tamis.broker.matching.version_keeper import VersionKeeper
 from tamis.broker.notification_body import Body, shape_event
 from tamis.broker.preparation import ConditionChecker, checked_text, metadata_text
 from tamis.broker.recovery import Recovered, recover
@@ -82,7 +81,7 @@ class Broker:
         *,
         limits: Limits | None = None,
         clock: Callable[[], int] | None = None,
-        matching: bool = True,
+        matching: str | bool = True,
         found: Callable[[NotificationPairs], None] = lambda pairs: None,
         failed: Callable[[], None] = lambda: None,
         sinks: SinkRules | None = None,
@@ -112,22 +111,18 @@ class Broker:
             self._checker = ConditionChecker(self.log.schema_at(), self.operators)
             parts = (self._checker, self._leases, self.webhooks.accept, self._clock.now)
             self._bulk = BulkSubscriber(self.log.ids, self.limits, *parts)
-            self._matching: InlineMatching | None = None
+            self._matching: MatchingSwitch | None = None
             if matching:
-                places = (self.folder.index, self.folder.notifications)
 
                 def tell(pairs: NotificationPairs) -> None:
                     found(pairs)
                     self.webhooks.found(pairs)
 
-                self._matching = InlineMatching(self.log, *places, tell, self.operators)
+                wanted = matching if isinstance(matching, str) else None
+                self._matching = MatchingSwitch(self.log, self.folder, tell, wanted, self.operators)
                 opened.callback(self._matching.stop)
                 self.webhooks.start(self._matching)
                 opened.callback(self.webhooks.stop)
-                files = self._matching.files
-                named = self.operators.entries
-                keeper = VersionKeeper(self.log, places[0], lambda: files.matched, operators=named)
-                opened.callback(keeper.stop)
             self._sequencer = Sequencer(
                 self.log, self.state, dedup, self._clock, self._feed, failed, storage.turns
             )
@@ -168,7 +163,7 @@ class Broker:
             self._matching.feed(pack)
 
     @property
-    def matching(self) -> InlineMatching:
+    def matching(self) -> MatchingSwitch:
         """The matching of this broker; raises `BrokerError` if something else matches."""
         if self._matching is None:
             raise BrokerError("this broker does not match; ask the one that does")

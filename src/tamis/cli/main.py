@@ -43,6 +43,10 @@ COMMANDS = {
     "unsubscribe": ("tamis.cli.service.subscriptions:unsubscribe", "End a subscription."),
     "publish": ("tamis.cli.service.publish:publish", "Publish events of files at a service."),
     "tail": ("tamis.cli.service.tail:tail", "Follow the notifications of a service."),
+    "switch-matching": (
+        "tamis.cli.serve:switch_matching",
+        "Let a service match itself, or let Spark match for it.",
+    ),
     "keys": ("tamis.cli.keys:keys", "Look after the API keys of a service."),
     "spark": ("tamis.cli.spark:spark", "Run jobs on Spark."),
     "log": ("tamis.cli.log:log", "Create, fill, read and look after a log."),

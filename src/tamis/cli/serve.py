@@ -87,3 +87,26 @@ def serve(folder: Path | None, config: Path | None, show_config: bool, **given: 
     from tamis.service.serve import serve as run
 
     run(found.settings)
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument("matching", type=click.Choice(["inline", "spark"]))
+def switch_matching(folder: Path, matching: str) -> None:
+    """Let the service in FOLDER match itself (inline), or let Spark match.
+
+    The other one goes on at exactly the sequence number at which the notifications end. The service
+    may be running: it follows within a second. `tamis spark run --data FOLDER` matches for it.
+    """
+    from tamis.replay.matching_shifts import MatchingShifts
+    from tamis.store.log import Log
+
+    shifts = MatchingShifts(folder)
+    log = Log.open(shifts.log)
+    shifts.check_log(log)
+    before = shifts.current()
+    if before is not None and before.matching == matching:
+        click.echo(f"{matching} matches already, from {before.start:,} on")
+        return
+    shift = shifts.begin(log, matching)
+    click.echo(f"{matching} matches from {shift.start:,} on")

@@ -29,6 +29,7 @@ from tamis.replay.parts import DEAD, NOTIFICATIONS
 
 MANIFESTS = "manifests"
 BATCHES = "batches"  # how many a merged manifest stands for
+COVERS = "covers"  # the rows of a log whose notifications it has: {"start": …, "end": …}
 LOCK = "compact.lock"  # among the manifests: held while some are merged or removed
 PATIENCE = 3600.0  # seconds that readers have to read the parts they have found
 _FORMAT = 2
@@ -39,7 +40,12 @@ _ATTEMPTS = 100
 
 def manifests(path: Path) -> list[dict[str, Any]]:
     """All manifests of a folder that count, in the order in which they were written."""
-    return sorted(_counting(list_manifests(path)).values(), key=lambda each: float(each["written"]))
+    return sorted(counting_manifests(path).values(), key=lambda each: float(each["written"]))
+
+
+def counting_manifests(path: Path) -> dict[str, dict[str, Any]]:
+    """All manifests of a folder that count, by file name."""
+    return _counting(list_manifests(path))
 
 
 def list_manifests(path: Path) -> dict[str, dict[str, Any]]:
@@ -102,6 +108,9 @@ def commit_merged(
         "offsets": last["offsets"],
         "written": last["written"],
     }
+    if all(COVERS in each for each in merged):
+        ends = [(each[COVERS]["start"], each[COVERS]["end"]) for each in merged]
+        facts[COVERS] = {"start": min(ends)[0], "end": max(ends)[1]}
     put(path, f"{query}-{_batch(last):010d}-merged", facts, parts)
 
 

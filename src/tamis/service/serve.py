@@ -21,6 +21,7 @@ from tamis.broker.broker import Broker
 from tamis.broker.delivery.sink_address import SinkRules
 from tamis.errors import BrokerError, SettingError
 from tamis.model.schema import Schema
+from tamis.replay.matching_shifts import SPARK
 from tamis.service.app import ServiceContext, make_app
 from tamis.service.listen_address import shown_address
 from tamis.service.observation.logs import set_up_logs
@@ -115,6 +116,7 @@ def serve(settings: Settings) -> None:
             limits=settings.limits,
             found=waiting.found,
             failed=fail,
+            matching=settings.matching or True,
             rebuild=settings.rebuild,
             database=settings.database,
             sinks=SinkRules.of(settings.allow_sink, settings.kafka),
@@ -122,6 +124,10 @@ def serve(settings: Settings) -> None:
         ) as broker,
     ):
         _tell_recovered(broker)
+        shift = broker.matching.shift
+        if shift.matching == SPARK:
+            run = f"tamis spark run --data {settings.folder}"
+            _log.info(f"Spark matches from {shift.start:,} on: `{run}`")
         if not settings.anonymous and not broker.keys.list():
             create = f"tamis keys create {settings.folder} --name NAME --role admin"
             _log.warning(f"nobody can call yet; make a key: {create}")

@@ -11,6 +11,7 @@ from tamis.broker.delivery.kafka_settings import KafkaSettings
 from tamis.broker.limits import Limits
 from tamis.broker.setting import Bytes, group, setting
 from tamis.errors import SettingError
+from tamis.replay.matching_shifts import WAYS
 from tamis.service.listen_address import ListenAddress
 
 
@@ -39,6 +40,11 @@ class Settings:
         "copies.",
         secret=True,
     )
+    matching: str | None = setting(
+        None,
+        "Who matches from now on: inline (this process) or spark (`tamis spark run --data`); by "
+        "default whoever does so already, and inline in a new folder.",
+    )
     rebuild: bool = setting(False, "Build the state database anew from the log.")
     body_bytes: Bytes = setting(Bytes(16 << 20), "Largest body of a request.", least=1)
     longest_wait: timedelta = setting(
@@ -62,6 +68,8 @@ class Settings:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise SettingError("tls-certificate and tls-key belong together: give both or neither")
         self.kafka.check()
+        if self.matching not in (None, *WAYS):
+            raise SettingError(f"matching: is {' or '.join(WAYS)}, not {self.matching!r}")
 
     @property
     def addresses(self) -> list[ListenAddress]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,17 @@ from tamis.broker.matching.notification_files import (
     NotificationPairs,
     dead_letters,
 )
+from tamis.broker.matching.notification_tail import KEPT, NotificationTail
 from tamis.broker.matching.timed_pace import TimedPace
 from tamis.broker.sequence.answers import AnsweredWith
 from tamis.broker.sequence.sequencer import Committed
-from tamis.errors import BrokerError, StoreError
+from tamis.errors import StoreError
 from tamis.files.os_errors import is_full
 from tamis.operators.enabled_operators import EnabledOperators
 from tamis.operators.report import Report
 from tamis.replay.event_source import EventChunk, RowLayout
+from tamis.replay.matching_shifts import INLINE, MatchingShifts, Shift, SupersededError
 from tamis.replay.pipeline import read_events
-from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
 from tamis.store.pack import CHANGES, EVENTS
 from tamis.store.published import JSON, without_reserved
@@ -42,48 +43,36 @@ from tamis.store.subscription_snapshot import Id
 
 AT_ONCE = 1024  # events in a batch
 WAITING = 50_000  # events of packs that wait in memory
-KEPT = 2_000_000  # pairs that stay in memory for readers
 FLUSH = 1.0  # seconds between two writes
 _CAUGHT_UP = 5.0  # seconds that a dry run waits for matching
 _REPEATED = 10_000  # rows without notifications that a start may match again
 
 
 class InlineMatching:
-    """Finds the notifications of a log, from where the files end.
-
-    `found` is called in its thread with the pairs of each batch; a batch may have no pairs.
-    """
+    """Finds the notifications of a log, from where the files end, until its shift is over."""
 
     def __init__(
         self,
         log: Log,
         index: Path,
-        folder: Path,
-        found: Callable[[NotificationPairs], None] = lambda pairs: None,
+        shifts: MatchingShifts,
+        shift: Shift,
+        files: NotificationFiles,
+        tail: NotificationTail,
         operators: EnabledOperators | None = None,
     ) -> None:
-        self._log, self._found = log, found
-        self.id_type = ID_TYPES[log.ids]
-        self.files = NotificationFiles(folder, self.id_type)
-        if self.files.matched > log.end:
-            raise BrokerError(
-                f"{folder}: has notifications up to {self.files.matched:,}, and the log ends at "
-                f"{log.end:,}: it is not the folder of this log"
-            )
-        self.matched = max(self.files.matched, log.begin)
-        self._follower = LogEngine.at(log, index, self.matched, operators)
+        self._log, self._shifts, self._shift = log, shifts, shift
+        self._files, self._tail, self._changed = files, tail, tail.changed
+        self._follower = LogEngine.at(log, index, tail.matched, operators)
         self._pace = TimedPace(AT_ONCE)
         self._packs: deque[Committed] = deque()
         self._waits = 0
-        self._changed = Condition()
         self._stopping = False
         self.failure: BaseException | None = None
-        self._tail: deque[NotificationPairs] = deque()
-        self._tail_pairs = 0
         self._unwritten: list[NotificationPairs] = []
         self._dead: list[pa.Table] = []
         self.full = False  # the disk: what was found waits in memory
-        self._written = self.matched
+        self._written = tail.matched
         self._flush_at = time.monotonic() + FLUSH
         self._thread = Thread(target=self._run, name="tamis-matching", daemon=True)
         self._thread.start()
@@ -104,34 +93,13 @@ class InlineMatching:
         self._thread.join()
         self._follower.engine.close()
 
-    def wait(self, sequence: int, seconds: float) -> int:
-        """Wait until the event with a number is matched; returns where matching is."""
-        until = time.monotonic() + seconds
-        with self._changed:
-            while self.matched <= sequence and self.failure is None and not self._stopping:
-                left = until - time.monotonic()
-                if left <= 0:
-                    break
-                self._changed.wait(left)
-            return self.matched
-
-    def notifications(self, after: int) -> Iterator[NotificationPairs]:
-        """All notifications of events after a number, up to where matching is, as they are read."""
-        with self._changed:
-            start = self._tail[0].start if self._tail else self.matched
-            tail = [each for each in self._tail if each.end > after + 1]
-        if after + 1 < start:
-            yield from self.files.read(after, start)
-        for each in tail:
-            yield each.after(after)
-
     def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
         """The subscriptions that an event would match now.
 
         It waits until matching has come to the end of the log, for a few seconds at most: what was
         acknowledged counts.
         """
-        self.wait(self._log.end - 1, _CAUGHT_UP)
+        self._tail.wait(self._log.end - 1, _CAUGHT_UP, lambda: self.failure is not None)
         return self._follower.engine.match(event)
 
     def report(self) -> Report:
@@ -152,8 +120,10 @@ class InlineMatching:
                 pass
             self._flush()
             ended.set_result(None)
+        # A shift that is over is no failure: the switch has begun another.
+        failure = ended.exception()
         with self._changed:
-            self.failure = ended.exception()
+            self.failure = None if isinstance(failure, SupersededError) else failure
             self._changed.notify_all()
 
     def _next(self) -> bool:
@@ -162,14 +132,14 @@ class InlineMatching:
             return self._wait_for_space()
         pack = None
         with self._changed:
-            while self._packs and self._packs[0].end <= self.matched:
+            while self._packs and self._packs[0].end <= self._tail.matched:
                 self._waits -= _size(self._packs.popleft())
-            if self._packs and self._packs[0].numbers.events.start == self.matched:
+            if self._packs and self._packs[0].numbers.events.start == self._tail.matched:
                 pack = self._packs.popleft()
                 self._waits -= _size(pack)
         if pack is not None:
             self._take_pack(pack)
-        elif self._log.end > self.matched and not self._stopping:
+        elif self._log.end > self._tail.matched and not self._stopping:
             self._take_log(self._log.end)
         elif self._stopping:
             return False
@@ -204,8 +174,8 @@ class InlineMatching:
 
     def _take_log(self, end: int) -> None:
         """Match what the log has up to a number: section by section."""
-        for section in self._log.boundaries(self.matched, end):
-            first, stop = max(section.first, self.matched), min(section.end, end)
+        for section in self._log.boundaries(self._tail.matched, end):
+            first, stop = max(section.first, self._tail.matched), min(section.end, end)
             if section.kind == EVENTS:
                 for number, table in self._log.events(first, stop):
                     self._match(number, without_reserved(table.replace_schema_metadata(None)))
@@ -227,58 +197,44 @@ class InlineMatching:
             began = time.monotonic()
             with metrics.MATCHING_SECONDS.time():
                 answer = engine.match_batch(events.valid.batch(engine.encoder))
-                ids = answer.arrow_ids(self.id_type == pa.string())
+                ids = answer.arrow_ids(self._files.ids == pa.string())
             metrics.MATCHES.inc(len(ids))
             refused = events.valid.refused
             if refused:
                 rows = events.chunk.numbers[[row for row, _ in refused]]
                 self._dead.append(dead_letters(rows, *events.refusals().values()))
             low, high = int(events.chunk.numbers[0]), int(events.chunk.numbers[-1]) + 1
-            self._publish(NotificationPairs(low, high, events.numbers[answer.events], ids))
+            pairs = NotificationPairs(low, high, events.numbers[answer.events], ids)
+            if len(pairs.numbers):
+                self._unwritten.append(pairs)
+            self._tail.publish(pairs)
             if engine.calls:
                 self._pace.note_seconds(high - low, time.monotonic() - began)
 
-    def _publish(self, pairs: NotificationPairs) -> None:
-        if len(pairs.numbers):
-            self._unwritten.append(pairs)
-        with self._changed:
-            before = self._tail[-1] if self._tail else None
-            if (
-                before is not None
-                and before.end == pairs.start
-                and not len(before.numbers)
-                and not len(pairs.numbers)
-            ):  # one for all events without notifications in a row
-                self._tail[-1] = before._replace(end=pairs.end)
-            else:
-                self._tail.append(pairs)
-                self._tail_pairs += len(pairs.numbers) + 1
-            self.matched = pairs.end
-            self._changed.notify_all()
-        self._found(pairs)
-
     def _advance(self, end: int) -> None:
-        with self._changed:
-            self.matched = self._follower.sequence = end
-            self._changed.notify_all()
+        self._follower.sequence = end
+        self._tail.advance(end)
 
     def _flush(self) -> None:
         """Write what was found since the last time, and let go of old pairs in memory."""
         found = self._dead or any(len(each.numbers) for each in self._unwritten)
-        if found or self.matched > self._written + _REPEATED:
+        if found or self._tail.matched > self._written + _REPEATED:
             try:
-                self.files.write(self._written, self.matched, self._unwritten, self._dead)
+                with self._shifts.held(self._shift.name):
+                    self._write()
             except (StoreError, OSError) as why:
                 if not is_full(why):
                     raise
                 self.full = True  # it is tried again
             else:
-                self._written, self._unwritten, self._dead = self.matched, [], []
+                self._written, self._unwritten, self._dead = self._tail.matched, [], []
                 self.full = False
         self._flush_at = time.monotonic() + FLUSH
-        with self._changed:
-            while self._tail_pairs > KEPT and self._tail and self._tail[0].end <= self._written:
-                self._tail_pairs -= len(self._tail.popleft().numbers) + 1
+        self._tail.forget(self._written)
+
+    def _write(self) -> None:
+        query, end = f"{INLINE}-{self._shift.name}", self._tail.matched
+        self._files.write(query, self._written, end, self._unwritten, self._dead)
 
 
 def _size(pack: Committed) -> int:

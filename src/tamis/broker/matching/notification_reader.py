@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from tamis.broker.matching.inline_matching import InlineMatching
+from tamis.broker.matching.matching_switch import MatchingSwitch
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.wanted_ids import WantedIds
 from tamis.errors import BrokerError
@@ -62,7 +62,7 @@ class Page(NamedTuple):
 class NotificationReader:
     """Reads the notifications of some subscriptions, or of all."""
 
-    def __init__(self, log: Log, matching: InlineMatching) -> None:
+    def __init__(self, log: Log, matching: MatchingSwitch) -> None:
         self._log, self._matching = log, matching
 
     @property

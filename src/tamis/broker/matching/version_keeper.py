@@ -19,14 +19,15 @@ LOOK = 30.0  # seconds between two looks
 class VersionKeeper:
     """Compiles a version when many changes came since the last one, and sweeps older ones.
 
-    `matched` says where matching is: a start begins there, so no version is ahead of it.
+    `matched` says where matching is: a start begins there, so no version is ahead of it. While
+    Spark matches, it says None: Spark compiles its versions itself.
     """
 
     def __init__(
         self,
         log: Log,
         index: Path,
-        matched: Callable[[], int],
+        matched: Callable[[], int | None],
         changes: int = CHANGES,
         operators: tuple[str, ...] = (),
     ) -> None:
@@ -52,6 +53,8 @@ class VersionKeeper:
     def look(self) -> bool:
         """Compile a version if it is worth it; whether it was."""
         target = self._matched()
+        if target is None:
+            return False
         latest = Versions(self._index).latest() if self._index.is_dir() else None
         since = 0 if latest is None else latest.sequence
         if target <= since or self._log.counts(since, target)[1] < self._changes:

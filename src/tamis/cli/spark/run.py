@@ -21,7 +21,7 @@ from tamis.cli.terminal.printable import one_line
 from tamis.errors import SparkError
 from tamis.spark.stream.housekeeping import refused_text
 from tamis.spark.stream.progress import StreamStatus
-from tamis.spark.stream.stream import Stream, StreamJob
+from tamis.spark.stream.stream import Stream, StreamJob, service_job
 from tamis.spark.stream.topic_follower import TopicTarget
 
 AVAILABLE_NOW = "available-now"
@@ -43,11 +43,10 @@ def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | No
 
 
 @click.command()
-@option("--log", "Folder of the log.", PATH, required=True)
-@option("--index", "Folder of the compiled versions; it may be empty.", PATH, required=True)
-@option(
-    "--out", "Folder for notifications, dead letters, manifests and logs.", FOLDER, required=True
-)
+@option("--data", "Data folder of a service: match for the service.", PATH)
+@option("--log", "Folder of the log.", PATH)
+@option("--index", "Folder of the compiled versions; it may be empty.", PATH)
+@option("--out", "Folder for notifications, dead letters, manifests and logs.", FOLDER)
 @option(
     "--checkpoint",
     "Spark's checkpoint, from which the next run continues.  [default: OUT/checkpoint]",
@@ -74,9 +73,10 @@ def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | No
     click.IntRange(1),
 )
 def run(
-    log: Path,
-    index: Path,
-    out: Path,
+    data: Path | None,
+    log: Path | None,
+    index: Path | None,
+    out: Path | None,
     checkpoint: Path | None,
     columns: str,
     max_events: int | None,
@@ -90,20 +90,27 @@ def run(
     """Match a log as it grows, and write notifications.
 
     It runs until Ctrl-C; the next run continues from there. Meanwhile it expires leases, compiles
-    new versions and removes versions that nobody needs.
+    new versions and removes versions that nobody needs. Give --log, --index and --out; or give the
+    --data folder of a service in place of them, to match for the service. It then ends when
+    matching goes over to the service (`tamis switch-matching`).
     """
-    job = StreamJob(
-        log.absolute(),
-        index.absolute(),
-        out.absolute(),
-        (checkpoint or out / "checkpoint").absolute(),
-        split_names(columns),
-        max_events,
-        trigger,
-        compile_every,
-        modules,
-        topic=None if kafka_out is None else TopicTarget.parse(kafka_out, kafka_properties),
-    )
+    how: dict[str, Any] = {
+        "columns": split_names(columns),
+        "most": max_events,
+        "trigger": trigger,
+        "every": compile_every,
+        "modules": modules,
+        "topic": None if kafka_out is None else TopicTarget.parse(kafka_out, kafka_properties),
+    }
+    if data is not None:
+        if log or index or out or checkpoint:
+            raise click.UsageError("--data has a log, an index and the rest: leave those out.")
+        job = service_job(data.absolute(), **how)
+    elif log is None or index is None or out is None:
+        raise click.UsageError("Give --log, --index and --out, or --data.")
+    else:
+        kept = (checkpoint or out / "checkpoint").absolute()
+        job = StreamJob(log.absolute(), index.absolute(), out.absolute(), kept, **how)
     console = stdout_console()
     with InterruptGuard() as interrupt, Stream(job) as stream:
         steps = StartupSteps(console, interrupt)
@@ -126,8 +133,11 @@ def run(
     print_operators(console, operators)
     if stream.follower is not None:
         console.print(f"{stream.follower.sent:,} notifications were sent to {kafka_out}.")
+    after = stream.superseded
     console.print(
-        f"Notifications are in {out}/notifications; the same command continues from here."
+        f"Notifications are in {job.out}/notifications; the same command continues from here."
+        if after is None
+        else f"Matching went over to {after.matching} at {after.start:,}."
     )
 
 
@@ -164,14 +174,15 @@ def follow(
     until = None if seconds is None else monotonic() + seconds
     try:
         with view.shown():
-            while stream.running:
+            while stream.running and stream.superseded is None:
                 view.update()
                 if interrupt.wait(_POLL) or (until is not None and monotonic() > until):
                     break
-        if not interrupt.requested:
+        if not interrupt.requested and stream.superseded is None:
             stream.check()
     except SparkError:
-        if not interrupt.requested:  # else Ctrl-C may have reached Spark as well
+        # Ctrl-C may have reached Spark as well; and a shift that is over ends the query.
+        if not interrupt.requested and stream.superseded is None:
             raise
 
 

@@ -48,6 +48,11 @@ def read_end(checkpoint: Path, batch: int) -> tuple[str, list[str]]:
     return query, lines[_FACTS:]
 
 
+def last_committed(checkpoint: Path) -> int:
+    """The last batch that Spark has committed; -1 if there is none."""
+    return max((int(n) for n in _names(checkpoint / _COMMITS) if n.isdecimal()), default=-1)
+
+
 def sync_end(checkpoint: Path, batch: int) -> None:
     """Sync Spark's record of the end of a batch before the batch is committed.
 

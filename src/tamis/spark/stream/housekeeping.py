@@ -41,6 +41,7 @@ class Housekeeper:
             each subscription.
         out: the folder of notifications that the stream writes to.
         keep: how many of its last batches Spark may run again.
+        expires: whether it ends the leases that are due; a service does that itself.
     """
 
     def __init__(
@@ -53,9 +54,10 @@ class Housekeeper:
         snapshot: SubscriptionSnapshot | None = None,
         out: Path | None = None,
         keep: int = KEPT,
+        expires: bool = True,
     ) -> None:
         self._log, self._versions, self._compile, self._every = log, versions, compile, every
-        self._out, self.keep = out, keep
+        self._out, self.keep, self._expires = out, keep, expires
         self.snapshot = snapshot
         self.expired = 0  # leases that ran out
         self.compiled = 0  # versions
@@ -100,7 +102,8 @@ class Housekeeper:
     def turn(self, reached: StreamStatus | None) -> None:
         """Do what is due, given how far the stream is. A failure is noted, and tried again."""
         try:
-            self._expire()
+            if self._expires:
+                self._expire()
             changed, enough = self.changed()
             self._left_out = refused_text(self._versions.latest())
             rested = self._failed is None or time.monotonic() - self._since > _REST

@@ -42,6 +42,7 @@ from tamis.replay.manifests import MANIFESTS, ends_elsewhere, last_merged, manif
 from tamis.replay.parts import DEAD, NOTIFICATIONS, RAW, REASON, SUBSCRIPTION, PartWriter
 from tamis.spark.stream.checkpoint import manifest_name, read_end, sync_end
 from tamis.spark.stream.progress import query_of
+from tamis.spark.stream.shift import committing_shift
 
 
 @dataclass
@@ -52,7 +53,10 @@ class WrittenParts(WriterCommitMessage):
 
 
 class NotificationsDataSource(DataSource):
-    """Options: `path`; for a stream also its `checkpointLocation`, which identifies batches."""
+    """Options: `path`; for a stream also its `checkpointLocation`, which identifies batches.
+
+    A stream that matches for a service also has `shift`: it commits only while its shift lasts.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -88,7 +92,8 @@ class NotificationsDataSource(DataSource):
                 "tamis_notifications needs the checkpoint, by which it knows what it has written: "
                 '.option("checkpointLocation", …) on this stream'
             )
-        return _StreamWriter(self._path(), local(checkpoint).absolute())
+        shift = self.options.get("shift")
+        return _StreamWriter(self._path(), local(checkpoint).absolute(), shift)
 
     def _path(self) -> Path:
         path = self.options.get("path")
@@ -155,17 +160,22 @@ class _BatchWriter(_TaskWriter, DataSourceArrowWriter):
 
 
 class _StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
-    def __init__(self, path: Path, checkpoint: Path) -> None:
+    def __init__(self, path: Path, checkpoint: Path, shift: str | None = None) -> None:
         query = query_of(checkpoint)
         super().__init__(path, "" if query is None else f"{query}-")
-        self._checkpoint = checkpoint
+        self._checkpoint, self._shift = checkpoint, shift
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
         """Commit the manifest of a batch, unless it exists."""
         query, offsets = read_end(self._checkpoint, batch)
         sync_end(self._checkpoint, batch)
         facts = {"query": query, "batch": batch, "offsets": [json.loads(o) for o in offsets]}
-        commit(self._path, manifest_name(query, batch, offsets), facts, messages)
+        name = manifest_name(query, batch, offsets)
+        if self._shift is None:
+            commit(self._path, name, facts, messages)
+            return
+        with committing_shift(self._path, self._shift, self._checkpoint, batch, name) as covers:
+            commit(self._path, name, {**facts, **covers}, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
         """Remove the parts; the batch will be run again."""

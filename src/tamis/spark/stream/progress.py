@@ -49,15 +49,17 @@ class StreamWatch:
         out: the folder that it writes to.
         query: its id, as in the names of manifests.
         since: batches written before this moment count, but not for rates and latencies.
+        first: the sequence number from which on the query reads.
     """
 
-    def __init__(self, log: Log, out: Path, query: str, since: float) -> None:
+    def __init__(self, log: Log, out: Path, query: str, since: float, first: int = 0) -> None:
         self._log, self._out, self._query, self._since = log, out, query, since
         self._seen: set[str] = set()
         self._taken = -1  # the last batch that is counted
         self._recent: list[tuple[float, int, int]] = []  # written, events, notifications
         self._delays: list[tuple[float, float, int]] = []  # written, delay, events
-        self._totals = StreamStatus(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
+        self._first = first
+        self._totals = StreamStatus(0, first, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
         self._newest: dict[str, tuple[int, Path]] = {}  # by kind: of which batch, and the part
 
     def look(self, now: float) -> StreamStatus:
@@ -122,7 +124,7 @@ class StreamWatch:
     def _take(self, manifest: dict[str, Any]) -> None:
         totals, merged = self._totals, BATCHES in manifest
         if merged:  # of all batches from the first on
-            totals = totals._replace(sequence=0, events=0, notifications=0, dead=0)
+            totals = totals._replace(sequence=self._first, events=0, notifications=0, dead=0)
         (offset,) = manifest["offsets"]  # the stream has one source
         start, end = totals.sequence, int(offset["sequence"])
         events, found = self._log.counts(start, end)[0], int(manifest[NOTIFICATIONS])

@@ -24,6 +24,7 @@ from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder
 from tamis.replay.log_events import next_event
 from tamis.replay.manifests import manifests, sweep
+from tamis.replay.matching_shifts import MatchingShifts, Shift
 from tamis.replay.parts import NOTIFICATIONS
 from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.runtime import operator_reports as reports
@@ -34,6 +35,7 @@ from tamis.spark.stream.checkpoint import mend_checkpoint
 from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.log_source import LogOptions
 from tamis.spark.stream.progress import StreamStatus, StreamWatch, query_of
+from tamis.spark.stream.shift import spark_shift
 from tamis.spark.stream.topic_follower import TopicFollower, TopicTarget
 from tamis.store.log import Log
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
@@ -67,6 +69,15 @@ class StreamJob:
     modules: tuple[str, ...] = ()  # that declare operators which conditions call
     options: dict[str, str] = field(default_factory=dict)  # others of format("tamis")
     topic: TopicTarget | None = None  # where notifications go besides files
+    shift: Shift | None = None  # of a stream that matches for a service
+
+
+def service_job(folder: Path, **options: Any) -> StreamJob:
+    """The job that matches for the service in a data folder; its shift must be that of Spark."""
+    shifts = MatchingShifts(folder)
+    shift = spark_shift(shifts)
+    places = (shifts.log, shifts.index, shifts.out, shifts.checkpoint(shift))
+    return StreamJob(*places, shift=shift, **options)
 
 
 class Stream:
@@ -95,7 +106,13 @@ class Stream:
             )
         self.log, self.versions = Log.open(job.log), Versions(job.index)
         self.keeper = Housekeeper(
-            self.log, self.versions, self._compile, every=job.every, snapshot=snapshot, out=job.out
+            self.log,
+            self.versions,
+            self._compile,
+            every=job.every,
+            snapshot=snapshot,
+            out=job.out,
+            expires=job.shift is None,
         )
         self._stopping = Event()
         self._turning = Thread(target=self._turns, name="tamis-keeper", daemon=True)
@@ -126,7 +143,8 @@ class Stream:
 
     def open(self, master: str | None = None, **config: Any) -> SparkSession:
         """Start a session. It takes some seconds."""
-        check_written(self.job.out, self.job.checkpoint)
+        if self.job.shift is None:
+            check_written(self.job.out, self.job.checkpoint)
         self._session = quiet_session(self.job.out / LOGS, master, **config)
         return self._session
 
@@ -136,10 +154,24 @@ class Stream:
 
         A new stream begins at the first event: the changes before it are in the version.
         """
-        query, first, now = query_of(self.job.checkpoint), first_event(self.log), time.time()
+        query, first, now = query_of(self.job.checkpoint), self._first, time.time()
         if query is None:
             return first
-        return max(first, StreamWatch(self.log, self.job.out, query, now).look(now).sequence)
+        watch = StreamWatch(self.log, self.job.out, query, now, first)
+        return max(first, watch.look(now).sequence)
+
+    @property
+    def _first(self) -> int:
+        """The sequence number from which on the stream reads."""
+        return first_event(self.log) if self.job.shift is None else self.job.shift.start
+
+    @property
+    def superseded(self) -> Shift | None:
+        """The shift that has begun after that of this stream."""
+        if self.job.shift is None:
+            return None
+        now = MatchingShifts(self.job.out.parent).current()
+        return None if now is None or now.name == self.job.shift.name else now
 
     def prepare(self) -> CompiledIndex | None:
         """Compile a version for the start of the stream, if it has none and there are changes."""
@@ -156,7 +188,7 @@ class Stream:
         reports.clear(self._reports)
         options = {
             "index": str(job.index),
-            "startingSequence": str(first_event(self.log)),
+            "startingSequence": str(self._first),
             "columns": ",".join(job.columns),
             "operators": ",".join(job.modules),
             "name": reader_name(job.checkpoint),
@@ -170,6 +202,8 @@ class Stream:
             writer = stream.writeStream.format("tamis_notifications").option(
                 "checkpointLocation", str(job.checkpoint)
             )
+            if job.shift is not None:
+                writer = writer.option("shift", job.shift.name)
             if job.trigger is None:
                 writer = writer.trigger(availableNow=True)
             else:
@@ -181,7 +215,7 @@ class Stream:
         query = str(self._query.id)
         if job.topic is not None:
             self.follower = TopicFollower(job.topic, job.out, query, str(self.log.identity))
-        self._watch = StreamWatch(self.log, job.out, query, began)
+        self._watch = StreamWatch(self.log, job.out, query, began, self._first)
         self._last = self._watch.look(began)
         self._turning.start()
 
@@ -246,6 +280,8 @@ class Stream:
             self._session = None
             # Without the session, no part is being written.
             self._sweep()
+        if self.superseded is not None:  # nobody reads on from there
+            self.versions.retain(reader_name(self.job.checkpoint), None)
         self._held.close()
 
     def _sweep(self) -> None:
