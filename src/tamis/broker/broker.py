@@ -25,6 +25,7 @@ from tamis.broker.data_folder import DataFolder
 from tamis.broker.delivery.sink_address import SinkRules
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.delivery.webhooks import Webhooks
+from tamis.broker.explainer import Explainer
 from tamis.broker.incoming import IncomingEvent, prepare_events
 from tamis.broker.limits import Limits
 from tamis.broker.matching.matching_switch import MatchingSwitch
@@ -49,7 +50,6 @@ from tamis.broker.sequence.requests import (
 from tamis.broker.sequence.sequencer import Committed, Sequencer
 from tamis.broker.state import StoredSubscription
 from tamis.broker.storage import open_storage
-from tamis.engine import Engine
 from tamis.errors import BrokerError, NotFoundError
 from tamis.language.dialects import NATIVE
 from tamis.model.explain import Explanation
@@ -108,6 +108,8 @@ class Broker:
             rules, most = sinks or SinkRules(), self.limits.pending_deliveries
             self.webhooks = Webhooks(storage, self._tickets, self._clock.now, rules, most)
             self._leases = LeaseOffice(self.state, self._tickets, self.webhooks.secrets)
+            self._explainer = Explainer(self.operators)
+            opened.callback(self._explainer.close)
             self._checker = ConditionChecker(self.log.schema_at(), self.operators)
             parts = (self._checker, self._leases, self.webhooks.accept, self._clock.now)
             self._bulk = BulkSubscriber(self.log.ids, self.limits, *parts)
@@ -365,8 +367,7 @@ class Broker:
         self, condition: str, event: Mapping[str, Any], language: str = NATIVE
     ) -> Explanation:
         """Explain why an event satisfies a condition or not."""
-        with Engine(self.schema, operators=self.operators) as engine:
-            return engine.explain(engine.subscribe(condition, language=language), event)
+        return self._explainer.explain(self.schema, condition, event, language)
 
     def dry_run(self, event: Mapping[str, Any], caller: Caller = ANONYMOUS) -> list[Id]:
         """The subscriptions of a caller that an event would match now; all for an admin."""

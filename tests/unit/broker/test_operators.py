@@ -177,6 +177,18 @@ def _children() -> list[int]:
     return found
 
 
+def test_explanations_set_an_operator_aside_too(tmp_path: Path) -> None:
+    """Otherwise each question about an operator that hangs would leave a thread behind."""
+    with Broker(tmp_path, SCHEMA, operators=[MODULE]) as broker:
+        for _ in range(12):
+            found = broker.explain("hangsOn(slow)", {"title": "slow"})
+            assert not found.holds
+        assert broker.explain("price < 5", {"price": 1}).holds
+        count = broker._explainer.runner.report()["hangsOn"]
+        assert (count.calls, count.timeouts, count.set_aside) == (5, 5, 7)
+        assert not broker.matching.report()["hangsOn"].calls
+
+
 def test_a_slow_operator_makes_batches_short(tmp_path: Path) -> None:
     """An event waits for the calls of those before it, not for a whole batch after it."""
     with Broker(tmp_path, SCHEMA, operators=[MODULE]) as broker:
