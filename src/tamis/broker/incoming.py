@@ -17,6 +17,7 @@ from tamis.model.schema import Schema
 
 DEPTH = 64
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]')  # strings are skipped whole
+_NO_CONTEXT = (None,) * 4
 
 
 class IncomingEvent(NamedTuple):
@@ -30,7 +31,7 @@ class IncomingEvent(NamedTuple):
 
     @property
     def has_context(self) -> bool:
-        return any(each is not None for each in self[1:])
+        return self[1:] != _NO_CONTEXT
 
 
 def prepare_events(

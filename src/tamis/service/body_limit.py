@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tamis.service.problems import HttpError, problem
+from tamis.service.problems import HttpError, problem, too_long
 
 
 class BodyLimit:
@@ -28,7 +28,7 @@ class BodyLimit:
             message = await receive()
             size += len(message.get("body", b""))
             if size > self._most:
-                raise self._too_long()
+                raise too_long(self._most)
             return message
 
         async def unless_too_long(message: Message) -> None:
@@ -40,14 +40,9 @@ class BodyLimit:
             scope["app"].state.server.caller(request)
             declared = request.headers.get("content-length", "")
             if declared.isdecimal() and int(declared[:18]) > self._most:
-                raise self._too_long()
+                raise too_long(self._most)
             await self._app(scope, limited, unless_too_long)
             if size > self._most:
-                raise self._too_long()
+                raise too_long(self._most)
         except HttpError as why:
             await problem(why)(scope, receive, send)
-
-    def _too_long(self) -> HttpError:
-        return HttpError(
-            413, f"the body has more than {self._most:,} bytes; send it in several requests"
-        )

@@ -1,8 +1,7 @@
-"""Routes of events: publish, and read one."""
+"""Routes of events that are in the log."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import msgspec
@@ -10,26 +9,11 @@ from fastapi import APIRouter, Path
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from tamis.broker.access.caller import PUBLISHER
 from tamis.broker.cloud_events.write_cloud_event import CLOUD_EVENT, cloud_event, stored_event
-from tamis.service.bodies import events_in
 
 router = APIRouter(prefix="/v1/events", tags=["events"])
-
-
-async def publish(request: Request) -> Response:
-    """Publish events; 202 when they are on disk."""
-    server = request.app.state.server
-    events = events_in(await request.body(), request.scope["headers"])
-    receipt = await asyncio.wrap_future(server.broker.publish(events, server.caller(request)))
-    answer = {
-        "first": receipt.numbers[0] if receipt.numbers else None,
-        "count": len(receipt.numbers),
-        "duplicates": receipt.duplicates,
-    }
-    return Response(msgspec.json.encode(answer), 202, media_type="application/json")
 
 
 @router.get("/{number}", response_class=Response)
@@ -44,6 +28,3 @@ async def show_event(request: Request, number: Annotated[int, Path(ge=0, lt=2**6
     if CLOUD_EVENT in request.headers.get("accept", ""):
         return Response(msgspec.json.encode(cloud_event(event)), media_type=CLOUD_EVENT)
     return Response(event.text, media_type="application/json")
-
-
-routes = [Route("/v1/events", publish, methods=["POST"])]

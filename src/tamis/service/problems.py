@@ -165,6 +165,16 @@ async def answer_http(request: Request, error: Exception) -> Response:
     return found._replace(headers=dict(error.headers or {})).answer()
 
 
-async def answer_unicode(request: Request, error: Exception) -> Response:
+def unicode_problem() -> Response:
     """Texts come from callers: half of a surrogate pair is their mistake."""
     return ProblemDetails.of(400, "request", "a text has half of a surrogate pair", {}).answer()
+
+
+async def answer_unicode(request: Request, error: Exception) -> Response:
+    """The handler of texts that cannot be encoded."""
+    return unicode_problem()
+
+
+def too_long(most: int) -> HttpError:
+    """The refusal of a body with more bytes than this."""
+    return HttpError(413, f"the body has more than {most:,} bytes; send it in several requests")

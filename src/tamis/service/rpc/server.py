@@ -14,7 +14,7 @@ from grpc_health.v1 import health, health_pb2
 from grpc_reflection.v1alpha import reflection
 
 from tamis.errors import SettingError, TamisError
-from tamis.service.app import ServiceContext
+from tamis.service.context import ServiceContext
 from tamis.service.listen_address import ListenAddress
 from tamis.service.rpc import tamis_pb2
 from tamis.service.rpc.status import Context, abort

@@ -12,7 +12,7 @@ from tamis.broker.access.caller import PUBLISHER, SUBSCRIBER, Caller
 from tamis.broker.matching.notification_reader import Page
 from tamis.errors import BrokerError, TamisError
 from tamis.language.dialects import NATIVE
-from tamis.service.app import ServiceContext
+from tamis.service.context import ServiceContext
 from tamis.service.rpc import messages
 from tamis.service.rpc import tamis_pb2 as pb
 from tamis.service.rpc.status import Context, details
