@@ -1,0 +1,122 @@
+"""Many streams, one reading: each gets its notifications once, in order, whenever it joins."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pyarrow as pa
+
+from tamis.broker.matching.notification_files import NotificationPairs
+from tamis.broker.matching.notification_reader import Notification, Page
+from tamis.broker.matching.wanted_ids import WantedIds
+from tamis.service import shared_reading
+from tamis.service.shared_reading import SharedReading, SharedStream
+from tamis.service.waiting import Waiting
+
+
+class GrowingLog:
+    """Every event has a number, and notifies some subscriptions."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        self.pairs: list[tuple[int, int]] = []
+        self.end = 0
+        self.reads = 0
+        self._waiting = waiting
+
+    def add(self, ids: list[int]) -> None:
+        self.pairs += [(self.end, id) for id in ids]
+        self.end += 1
+        numbers = pa.array([self.end - 1] * len(ids), pa.int64()).to_numpy()
+        self._waiting.found(NotificationPairs(self.end - 1, self.end, numbers, pa.array(ids)))
+
+    async def read(self, after: int, ids: WantedIds, most: int) -> Page:
+        self.reads += 1
+        end, wanted = self.end, set(ids)
+        found = [
+            Notification(number, id, None)
+            for number, id in self.pairs
+            if after < number < end and id in wanted
+        ]
+        await asyncio.sleep(0)  # others join and publish meanwhile
+        return Page(found, end - 1)
+
+
+def _written(each: Notification) -> bytes:
+    return f"{each.sequence} ".encode()
+
+
+def test_every_stream_gets_everything_once() -> None:
+    async def run(seed: int) -> None:
+        draw, waiting = random.Random(seed), Waiting()
+        waiting.attach(asyncio.get_running_loop())
+        log = GrowingLog(waiting)
+        reading = SharedReading(log.read, _written, waiting)
+        got: dict[int, list[int]] = {}
+        begun: dict[int, tuple[int, int]] = {}
+
+        async def follow(name: int, id: int) -> None:
+            begun[name] = log.end - 1, id
+            stream = SharedStream(id, log.end - 1)
+            await reading.join(stream)
+            got[name] = []
+            while not stream.ended:
+                got[name] += map(int, (await stream.take(5.0)).split())
+            reading.leave(stream)
+
+        tasks = []
+        for turn in range(60):
+            if turn < 40 and draw.random() < 0.5:
+                tasks.append(asyncio.create_task(follow(turn, draw.randrange(4))))
+            log.add(draw.sample(range(4), draw.randrange(5)))
+            for _ in range(draw.randrange(4)):
+                await asyncio.sleep(0)
+        for _ in range(200):
+            await asyncio.sleep(0)
+        waiting.close()
+        await asyncio.gather(*tasks)
+        for name, (after, id) in begun.items():
+            assert got[name] == [n for n, each in log.pairs if each == id and n > after]
+
+    for seed in range(30):
+        asyncio.run(run(seed))
+
+
+def test_one_read_serves_all_streams() -> None:
+    async def run() -> int:
+        waiting = Waiting()
+        waiting.attach(asyncio.get_running_loop())
+        log = GrowingLog(waiting)
+        reading = SharedReading(log.read, _written, waiting)
+        streams = [SharedStream(id, -1) for id in range(100)]
+        for stream in streams:
+            await reading.join(stream)
+        await asyncio.sleep(0.01)
+        before = log.reads
+        log.add(list(range(100)))
+        assert [await stream.take(5.0) for stream in streams] == [b"0 "] * 100
+        await asyncio.sleep(0.01)
+        waiting.close()
+        return log.reads - before
+
+    assert asyncio.run(run()) <= 3
+
+
+def test_a_slow_reader_is_let_go() -> None:
+    async def run() -> None:
+        waiting = Waiting()
+        waiting.attach(asyncio.get_running_loop())
+        log = GrowingLog(waiting)
+        message = bytes(shared_reading.BEHIND // 4)
+        reading = SharedReading(log.read, lambda each: message, waiting)
+        slow, quick = SharedStream(1, -1), SharedStream(1, -1)
+        for stream in (slow, quick):
+            await reading.join(stream)
+        for _ in range(8):
+            log.add([1])
+            assert await quick.take(5.0) == message
+        assert slow.ended
+        assert not quick.ended
+        waiting.close()
+
+    asyncio.run(run())
