@@ -14,19 +14,7 @@ from starlette.routing import Route
 from tamis import __version__
 from tamis.broker.broker import Broker
 from tamis.errors import TamisError
-from tamis.service import (
-    bulk_routes,
-    consumer_routes,
-    dead_letter_routes,
-    event_routes,
-    key_routes,
-    notification_routes,
-    operator_routes,
-    publish_door,
-    question_routes,
-    schema_routes,
-    subscription_routes,
-)
+from tamis.service import publish_door
 from tamis.service.body_limit import BodyLimit
 from tamis.service.context import ServiceContext
 from tamis.service.observation import health
@@ -38,6 +26,18 @@ from tamis.service.problems import (
     answer_unicode,
 )
 from tamis.service.publish_door import PublishDoor, Publishing
+from tamis.service.routes import (
+    bulk_routes,
+    consumer_routes,
+    dead_letter_routes,
+    event_routes,
+    key_routes,
+    notification_routes,
+    operator_routes,
+    question_routes,
+    schema_routes,
+    subscription_routes,
+)
 from tamis.service.settings import Settings
 from tamis.service.waiting import Waiting
 

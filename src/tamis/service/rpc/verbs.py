@@ -13,10 +13,10 @@ from tamis.broker.matching.notification_reader import Page
 from tamis.errors import BrokerError, TamisError
 from tamis.language.dialects import NATIVE
 from tamis.service.context import ServiceContext
+from tamis.service.routes.subscription_routes import subscription_id
 from tamis.service.rpc import messages
 from tamis.service.rpc import tamis_pb2 as pb
 from tamis.service.rpc.status import Context, details
-from tamis.service.subscription_routes import subscription_id
 from tamis.store.subscription_snapshot import Id
 
 _MOST = 1000  # notifications that are read at once, and subscriptions in a page

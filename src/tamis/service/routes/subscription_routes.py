@@ -20,7 +20,7 @@ from tamis.broker.state import StoredSubscription
 from tamis.errors import NotFoundError
 from tamis.language.dialects import NATIVE
 from tamis.service.bodies import NDJSON
-from tamis.service.bulk_routes import export
+from tamis.service.routes.bulk_routes import export
 from tamis.store.subscription_snapshot import Id
 
 router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"])

@@ -18,7 +18,7 @@ from tamis.broker.notification_body import parse_body
 from tamis.broker.sequence.clock import iso
 from tamis.errors import TamisError
 from tamis.service.problems import HttpError
-from tamis.service.subscription_routes import subscription_id
+from tamis.service.routes.subscription_routes import subscription_id
 from tamis.store.subscription_snapshot import Id
 
 MOST = 10_000  # notifications in an answer

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from tamis.broker.access.caller import AccessError
 from tamis.broker.delivery.outbox import DeadDelivery
 from tamis.errors import NotFoundError
-from tamis.service.subscription_routes import ReplayAnswer, Ticket
+from tamis.service.routes.subscription_routes import ReplayAnswer, Ticket
 
 router = APIRouter(prefix="/v1/dead-letters", tags=["webhooks"])
 

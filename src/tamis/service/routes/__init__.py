@@ -1,0 +1,1 @@
+"""The routes of HTTP, a file for each kind of thing."""
