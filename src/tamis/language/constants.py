@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from math import isfinite
 
-from tamis.model.condition import Constant
+from tamis.model.condition import Constant, Word
 from tamis.model.domain import Boolean, Domain, Integer, Text
 
 _DOMAINS: Mapping[str, Domain] = {"number": Integer(), "text": Text(), "boolean": Boolean()}
@@ -27,10 +28,23 @@ def check_constant(given: Constant, kind: str) -> None:
     (_DOMAINS.get(kind) or _DOMAINS[kind_of_constant(given)]).constant(given)
 
 
-def value_hint(domain: Domain, item: object) -> str | None:
-    """A hint for a constant that is not in a domain."""
+def value_hint(domain: Domain, item: object, attributes: Container[str], stem: str) -> str | None:
+    """A hint for a constant that is not in a domain; names in the text begin with the stem."""
+    if stem and isinstance(item, Word) and item in attributes:
+        return f"write @{stem}{item} for the attribute of the element"
     if domain.kind == "text" and not isinstance(item, str):
         return "put text in quotes"
-    if domain.kind == "boolean" and isinstance(item, str):
+    if domain.kind == "boolean":
         return "write true or false, without quotes"
+    if domain.kind in ("integer", "decimal") and isinstance(item, str) and _is_number(item):
+        return f"write {item}, without quotes"
+    if domain.kind == "timestamp" and not isinstance(item, str):
+        return "write a time as 2026-01-31 or 2026-01-31T12:00:00Z"
     return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from tamis.errors import ConditionError
+from tamis.language.hints import character_hint, number_hint
 from tamis.model.condition import NAME, SYNONYMS
 from tamis.model.printer import DATE, KEYWORDS
 
@@ -93,19 +94,15 @@ def _bad(text: str, start: int) -> ConditionError:
         end = start + 1
         while end < len(text) and (text[end].isalnum() or text[end] in "._"):
             end += 1
-        what, hint = f"{text[start:end][:40]!r} is not a number", "put text in quotes"
-        return ConditionError(what, span=(start, end), hint=hint)
-    elif character in "&|":
-        what = f"{character!r} has no meaning here"
-        hint = "write " + ("'and'" if character == "&" else "'or'")
-    elif character == "~":
-        what, hint = "'~' has no meaning here", 'for a pattern, write: title like "%oak%"'
-    elif character == ";":
-        what, hint = "';' has no meaning here", "a condition is one expression; join with 'and'"
+        word = text[start:end][:40]
+        return ConditionError(
+            f"{word!r} is not a number", span=(start, end), hint=number_hint(word)
+        )
     elif character == "@":
         what, hint = "a lone @", "write the value of an attribute as @price"
     elif character == "?":
         what, hint = "a lone question mark", "write a variable as ?people"
     else:
-        what, hint = f"{character!r} has no meaning here", "put text in quotes"
+        what = f"{character!r} has no meaning here"
+        hint = character_hint(character, text, start)
     return ConditionError(what, span=(start, start + 1), hint=hint)

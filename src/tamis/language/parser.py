@@ -24,7 +24,14 @@ import sys
 from collections.abc import Mapping
 from math import isfinite
 
-from tamis.errors import ConditionError, LimitError, SchemaError, nearest
+from tamis.errors import ConditionError, LimitError, SchemaError
+from tamis.language.hints import (
+    FUNCTIONS,
+    NO_FUNCTIONS,
+    SOME_EXAMPLE,
+    comparator_hint,
+    misplaced_hint,
+)
 from tamis.language.limits import DEPTH_LIMIT, TEXT_LIMIT, check_length
 from tamis.language.normal_form import height
 from tamis.language.token_reader import OPERANDS, TokenReader
@@ -35,6 +42,7 @@ from tamis.model.condition import (
     IS_NULL,
     NAME,
     SIGNS,
+    STATES,
     And,
     Arithmetic,
     AttributeValue,
@@ -63,7 +71,6 @@ _WORDS = frozenset(("in", "between", "exists", "missing", "starts", "ends"))
 _COMPARATORS = _SIMPLE | _WORDS
 _AFTER_A_PREDICATE = frozenset(("and", "or", ")", "end"))
 _OF_ATTRIBUTES = _WORDS | {"contains", "excludes", "like", "not"}
-_EXAMPLE = "as in: some item in items (item.sku = A1)"
 _SOME = frozenset(("some", "Some", "SOME"))  # a word only before a name and `in`
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -111,7 +118,10 @@ class _Parser(TokenReader):
         if kind == ")":
             raise self.error("this closing parenthesis has no opening one")
         if kind != "end":
-            raise self.error(f"expected 'and' or 'or' before {word!r}", hint=self.misplaced_hint())
+            raise self.error(
+                f"expected 'and' or 'or' before {word!r}",
+                hint=misplaced_hint(self.tokens, self.at),
+            )
         return condition
 
     def _condition(self, first: Condition | None = None) -> Condition:
@@ -158,6 +168,8 @@ class _Parser(TokenReader):
             return self._constraint(start, self.sum())
         if kind not in ("not", "("):
             hint = f"as a name, write it in backquotes: `{word}`" if kind in KEYWORDS else None
+            if kind in STATES:
+                hint = f"{kind} comes after the name, as in: price {kind}"
             raise self.error("expected a predicate, such as: price < 5", hint=hint)
         self.deeper()
         inner: Condition | Expression
@@ -186,7 +198,10 @@ class _Parser(TokenReader):
             kind = self.tokens[self.at][0]
             if kind in ("in", "between", "like", "contains", "starts", "ends"):
                 return Not(self._comparison(name, start, kind))
-            raise self.error("after a name, 'not' is followed by in, between, like or contains")
+            raise self.error(
+                "after a name, 'not' is followed by in, between, like or contains",
+                hint=f"write: not {name_text(name)} …",
+            )
         return self._comparison(name, start, kind)
 
     def _comparison(self, name: str, start: int, kind: str) -> Condition:
@@ -197,7 +212,10 @@ class _Parser(TokenReader):
         if kind == "name" and self.tokens[self.at][1].lower() == "is":
             return self._is_null(name, start)
         if kind not in _COMPARATORS:
-            raise self._no_comparator(name, kind)
+            raise self.error(
+                f"expected a comparator after {name!r}",
+                hint=comparator_hint(name, self.tokens, self.at),
+            )
         self.at += 1
         if kind in COMPLEMENTS and self._is_sum():
             return self._compared(start, AttributeValue(name), kind)
@@ -221,39 +239,25 @@ class _Parser(TokenReader):
         negated = self.tokens[self.at][0] == "not"
         self.at += negated
         if self.tokens[self.at][1].lower() not in ("null", "none"):
-            raise self.error(
-                "after 'is' comes 'null' or 'not null'", hint=f"to compare, write: {name} = …"
-            )
+            word, sign = self.tokens[self.at][1], "!=" if negated else "="
+            form = f"{name_text(name)} {word}" if word in STATES else f"{name_text(name)} {sign} …"
+            raise self.error("after 'is' comes 'null' or 'not null'", hint=f"write: {form}")
         self.at += 1
         found = Predicate(name, IS_NULL, None, (start, self.tokens[self.at - 1][3]))
         return Not(found) if negated else found
-
-    def _no_comparator(self, name: str, kind: str) -> ConditionError:
-        words = ("contains", "excludes", "exists", "missing", "between", "like")
-        hint = nearest(self.tokens[self.at][1], words) or (
-            "comparators: = != < <= > >= in between exists missing contains excludes "
-            "like, starts with, ends with"
-        )
-        if kind == "-" and self.tokens[self.at + 1][0] == "name":
-            hint = (
-                f"a name with a hyphen goes in backquotes: `{name}-{self.tokens[self.at + 1][1]}`"
-            )
-        elif kind in SIGNS:
-            hint = f"in arithmetic, write the value of an attribute as @{name_text(name)}"
-        return self.error(f"expected a comparator after {name!r}", hint=hint)
 
     def _some(self, start: int) -> Some:
         """A condition on elements; the next token is the variable."""
         variable = self.tokens[self.at][1]
         if NAME.fullmatch(variable) is None or "." in variable:
-            raise self.error("expected a name for the element", hint=_EXAMPLE)
+            raise self.error("expected a name for the element", hint=SOME_EXAMPLE)
         self.at += 2
         kind, attribute, *_ = self.tokens[self.at]
         if kind != "name":
-            raise self.error("expected a list of structs after 'in'", hint=_EXAMPLE)
+            raise self.error("expected a list of structs after 'in'", hint=SOME_EXAMPLE)
         self.at += 1
         if self.tokens[self.at][0] != "(":
-            raise self.error("expected the condition on elements in parentheses", hint=_EXAMPLE)
+            raise self.error("expected the condition on elements in parentheses", hint=SOME_EXAMPLE)
         self.deeper()
         inner = without_variable(self._condition(), variable)
         self.expect(")", "expected a closing parenthesis")
@@ -277,6 +281,9 @@ class _Parser(TokenReader):
             )
         self.expect(")", "expected ',' or ')' after an argument")
         if self.tokens[self.at][0] in COMPLEMENTS or self.tokens[self.at][0] in SIGNS:
+            if name.lower() in FUNCTIONS:
+                span = start, self.tokens[self.at - 1][3]
+                raise ConditionError(f"unknown function {name!r}", span=span, hint=NO_FUNCTIONS)
             raise self.error(
                 f"{name!r} is an operator: it is true or false and cannot be compared",
                 hint=f"it can bind a variable: {name_text(name)}(…, ?x) and ?x > 5",
@@ -314,8 +321,9 @@ class _Parser(TokenReader):
         """The constraint or comparison whose left side and comparator were read."""
         right = self.sum()
         if self.tokens[self.at][0] in COMPLEMENTS:
+            name = f"?{right.name}" if isinstance(right, Variable) else "price"
             raise self.error(
-                "a constraint has two sides", hint="write, for example: 1 < ?x and ?x < 5"
+                "a comparison has two sides", hint=f"write two, as in: {name} > 1 and {name} < 5"
             )
         span = start, self.tokens[self.at - 1][3]
         found = ValueConstraint(left, kind, right, span)

@@ -67,13 +67,15 @@ def _refuse_null(
 ) -> None:
     if word.lower() in _NULLS:
         name = name_text(stem + predicate.attribute)
-        state = "exists" if predicate.comparator == "!=" else "missing"
+        bound = predicate.comparator == "!="
+        state = "exists" if bound else "missing"
         if predicate.comparator in ("=", "!=") and dynamic:
-            state = "is not null" if predicate.comparator == "!=" else "is null"
+            state = "is not null" if bound else "is null"
+        meant = "if there must be a value" if bound else "for the absent value"
         raise ConditionError(
             f"{str(word)!r} is a word here, not an absent value",
             span=span,
-            hint=f'write {name} {state} for the absent value, or "{word}" for the text',
+            hint=f'write {name} {state} {meant}, or "{word}" for the text',
         )
 
 

@@ -6,6 +6,7 @@ import re
 from decimal import Decimal
 
 from tamis.errors import ConditionError, LimitError, Span
+from tamis.language.hints import misplaced_hint, value_expected_hint
 from tamis.language.lexer import Token, tokens
 from tamis.language.limits import DEPTH_LIMIT, LIST_LIMIT
 from tamis.model.condition import (
@@ -22,7 +23,6 @@ from tamis.model.printer import name_text
 OPERANDS = frozenset(("variable", "attribute", "number", "date", "text", "true", "false", "-"))
 """The tokens that can start an expression, apart from a parenthesis."""
 _VALUE = "expected a value: a number, a name, true, false, or text in quotes"
-_ARITHMETIC = "arithmetic takes variables, attributes (@price) and numbers; put text in quotes"
 
 
 class TokenReader:
@@ -38,7 +38,11 @@ class TokenReader:
     def constants(self) -> tuple[Constant, ...]:
         """A list in parentheses."""
         opened = self.span()
-        self.expect("(", "expected a list in parentheses after 'in'")
+        if self.tokens[self.at][0] != "(":
+            raise self.error(
+                "expected a list in parentheses after 'in'", hint="as in: price in (1, 2)"
+            )
+        self.at += 1
         values = [self.constant()]
         while self.tokens[self.at][0] == ",":
             self.at += 1
@@ -71,10 +75,10 @@ class TokenReader:
         self.at -= 1
         if kind == "variable":
             raise self.error(
-                "an attribute can be compared with constants only, not with variables",
+                "an attribute is compared with constants or attributes, not with variables",
                 hint="an operator that reads the attribute can bind its value to a variable",
             )
-        raise self.error(_VALUE)
+        raise self.error(_VALUE, hint=value_expected_hint(self.tokens, self.at))
 
     def argument(self) -> Constant | Variable:
         """A constant or a variable."""
@@ -149,12 +153,8 @@ class TokenReader:
     def expect(self, kind: str, message: str) -> None:
         """Skip a required token."""
         if self.tokens[self.at][0] != kind:
-            raise self.error(message, hint=self.misplaced_hint())
+            raise self.error(message, hint=misplaced_hint(self.tokens, self.at))
         self.at += 1
-
-    def misplaced_hint(self) -> str | None:
-        """A hint for a misplaced token."""
-        return _ARITHMETIC if self.tokens[self.at][0] in SIGNS else None
 
     def span(self) -> Span:
         """The span of the next token."""

@@ -17,6 +17,7 @@ from tamis.language.comparison_check import check_comparison
 from tamis.language.constants import check_constant, kind_of_constant, kind_text, value_hint
 from tamis.language.dynamic_check import check_dynamic
 from tamis.language.element_check import refuse_mixed, structs_of
+from tamis.language.hints import FUNCTIONS, NO_FUNCTIONS, unknown_attribute_hint
 from tamis.language.limits import LIST_LIMIT
 from tamis.language.normal_form import check_size, expand
 from tamis.language.pitfalls import refuse_pitfalls
@@ -50,8 +51,6 @@ from tamis.model.open_schema import schema_for
 from tamis.model.operator import Parameter, Signature
 from tamis.model.printer import expression_text
 from tamis.model.schema import Schema
-
-_FUNCTIONS = ("lower", "upper", "trim", "length", "len", "abs", "round", "coalesce", "date")
 
 
 def check(
@@ -137,7 +136,9 @@ class _TypeCheck(NamedTuple):
             raise ConditionError(
                 f"unknown attribute {self.stem + predicate.attribute!r}",
                 span=spans.part_of_predicate(self.text, predicate, 0),
-                hint=nearest(predicate.attribute, self.attributes),
+                hint=unknown_attribute_hint(
+                    predicate.attribute, self.attributes, self.stem, self._is_bare(predicate)
+                ),
             )
         if predicate.comparator not in (*domain.comparators, IS_NULL):
             raise ConditionError(
@@ -180,7 +181,7 @@ class _TypeCheck(NamedTuple):
                 raise ConditionError(
                     f"{self.stem + predicate.attribute!r} is {domain.kind}: {why}",
                     span=spans.part_of_predicate(self.text, predicate, 2 + position),
-                    hint=value_hint(domain, item),
+                    hint=value_hint(domain, item, self.attributes, self.stem),
                 ) from None
         if comparator == "like" and (len(str(value)) - len(str(value).rstrip("\\"))) % 2 == 1:
             raise ConditionError(
@@ -206,8 +207,8 @@ class _TypeCheck(NamedTuple):
         if signature is None:
             none = "" if len(self.operators) else ": no operator is registered"
             hint = nearest(call.operator, self.operators)
-            if call.operator.lower() in _FUNCTIONS:
-                hint = "a condition compares attributes as they are; it has no functions"
+            if call.operator.lower() in FUNCTIONS:
+                hint = NO_FUNCTIONS
             raise ConditionError(
                 f"unknown operator {call.operator!r}{none}",
                 span=spans.operator_name(self.text, call),

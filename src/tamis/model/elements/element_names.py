@@ -37,7 +37,11 @@ def without_variable(condition: Condition, variable: str) -> Condition:
     def rename(name: str, leaf: Leaf) -> str:
         if name.startswith(stem) and name != stem:
             return name.removeprefix(stem)
-        hint = f"a condition on elements looks at one element only, as in: {variable}.{name} …"
+        mark = "@" if isinstance(leaf, Comparison) else ""
+        hint = (
+            "a condition on elements looks at one element only, as in: "
+            f"{mark}{variable}.{name}{'' if mark else ' …'}"
+        )
         if name == variable:
             hint = f"write an attribute of the element, as in: {variable}.name …"
         raise ConditionError(
