@@ -297,6 +297,8 @@ def _explain(engine: Engine, source: EventFiles, id: Id) -> None:
             if left[matches]:
                 left[matches] -= 1
                 console.print(Text(f"event {number:,} ({source.place(number)})", "bold"))
-                console.print(explanation_text(engine.explain(id, event_of(events, at))))
+                text = explanation_text(engine.explain(id, event_of(events, at)))
+                console.print(text, soft_wrap=True)
     every = counts[True] + counts[False]
-    console.print(Text(f"{counts[True]:,} of {every:,} events match {id}: {engine.condition(id)}"))
+    said = f"{counts[True]:,} of {every:,} events match {id}: {engine.condition(id)}"
+    console.print(Text(said), soft_wrap=True)

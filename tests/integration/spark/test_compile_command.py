@@ -89,7 +89,7 @@ def test_mistakes(given: tuple[str, ...], tmp_path: Path, capsys: Capture) -> No
     (tmp_path / "a.xlsx").touch()
     for name, said in (
         ("nowhere.csv", "there is no such file or folder"),
-        ("zero.csv", "there is no subscription left"),
+        ("zero.csv", "has no subscriptions"),
         ("a.xlsx", "the format is unknown"),
     ):
         assert said in refused(capsys, *given, "--conditions", str(tmp_path / name))

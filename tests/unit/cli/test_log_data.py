@@ -94,6 +94,7 @@ def test_subscribe_cancel_and_export(world: Path, capsys: Capture) -> None:
     (world / "more.csv").write_text('ann,price < 6\nbob,"title in (a, b)"\n', encoding="utf-8")
     said = _said(capsys, "subscribe", "log", "--file", "more.csv", "--until", "2100-01-01")
     assert said == "2 subscriptions, of which 1 replace a live one: numbers 1 to 2.\n"
+    assert "write --file more.csv" in refused(capsys, "log", "subscribe", "log", "more.csv")
     rows = _lines(_said(capsys, "export", "log"))
     lease = "2100-01-01T00:00:00Z"
     assert rows == [

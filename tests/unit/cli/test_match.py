@@ -228,7 +228,9 @@ def test_explain(world: Path, capsys: Capture) -> None:
         (("--events", "other.csv"), "expected the names of attributes, got a, b"),
         (("--events", "twice.csv"), "two columns are named 'price'"),
         (("--subscriptions", "junk.csv"), "no subscription left"),
-        (("--subscriptions", "zero.csv"), "no subscription left"),
+        (("--subscriptions", "zero.csv"), "zero.csv: has no subscriptions"),
+        (("--subscriptions", "wanted.csv.gz"), "is compressed; unpack it first"),
+        (("--events", "semicolons.csv"), "has ',' between columns, not ';'"),
         (("--schema", "nowhere.yaml"), "nowhere.yaml"),
         (("--schema", "empty"), "is a directory"),
         (("--schema", "junk.csv"), "junk.csv"),
@@ -255,9 +257,10 @@ def test_mistakes(
     junk = bytes(range(256)) * 40
     for name in ("junk.parquet", "junk.arrow", "junk.csv", "junk.jsonl"):
         (world / name).write_bytes(junk)
-    for name in ("zero.csv", "zero.parquet", "zero.arrow"):
+    for name in ("zero.csv", "zero.parquet", "zero.arrow", "wanted.csv.gz"):
         (world / name).touch()
     (world / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    (world / "semicolons.csv").write_text("price;title\n1;a\n", encoding="utf-8")
     (world / "twice.csv").write_text("price,price\n1,2\n", encoding="utf-8")
     assert said in refused(capsys, *_given(world), *arguments)
 

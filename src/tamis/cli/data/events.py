@@ -167,6 +167,14 @@ class EventFiles:
             if not name or names.count(name) > 1:
                 what = f"two columns are named {name!r}" if name else "a column has no name"
                 raise TamisError(f"{path}, line {record.line}: {what}")
+        other = [
+            mark for mark in ";\t|" if mark in names[0] and mark != DELIMITERS[path.suffix.lower()]
+        ]
+        if len(names) == 1 and other:
+            raise TamisError(
+                f"{path}, line {record.line}: the only column is {names[0]!r}; {path.suffix} has "
+                f"{DELIMITERS[path.suffix.lower()]!r} between columns, not {other[0]!r}"
+            )
         if not self._schema.is_open and not set(names) & set(self._schema.attributes):
             hint = suggestion(names[0], self._schema.attributes)
             raise TamisError(

@@ -17,11 +17,14 @@ JSON = (".jsonl", ".ndjson", ".json")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET, TEXT = ".parquet", ".txt"
 TABLES = (PARQUET, *ARROW)
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".lz4")
 
 
 def check_suffix(path: Path, known: Sequence[str]) -> str:
     """The suffix of a path, in small letters; refuse one that is not known."""
     suffix = path.suffix.lower()
+    if suffix in _COMPRESSED:
+        raise TamisError(f"{path}: is compressed; unpack it first")
     if suffix not in known:
         raise TamisError(f"{path}: the format is unknown; expected one of {' '.join(known)}")
     return suffix

@@ -67,7 +67,7 @@ class SubscriptionTable(NamedTuple):
             return []
         every = self.table.num_rows + len(self.refused)
         lines = [f"{len(self.refused):,} of {every:,} subscriptions were refused:"]
-        lines += [f"  {each}" for each in self.refused[:SHOWN]]
+        lines += [f"  {line}" for each in self.refused[:SHOWN] for line in str(each).splitlines()]
         more = len(self.refused) - SHOWN
         return [*lines, f"  and {more:,} more"] if more > 0 else lines
 
@@ -79,7 +79,8 @@ class SubscriptionTable(NamedTuple):
         if strict and self.refused:
             raise TamisError("\n".join([*self.report(), f"{path}: --strict takes all or nothing"]))
         if not self.table.num_rows and (self.refused or not empty):
-            raise TamisError("\n".join([*self.report(), f"{path}: there is no subscription left"]))
+            what = "there is no subscription left" if self.refused else "has no subscriptions"
+            raise TamisError("\n".join([*self.report(), f"{path}: {what}"]))
 
 
 def read_subscriptions(path: Path) -> SubscriptionTable:

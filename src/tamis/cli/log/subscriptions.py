@@ -67,6 +67,8 @@ def subscribe(
     console = stdout_console()
     with Engine(log.schema_at(), operators=declared_operators(modules)) as engine:
         if condition is not None:
+            if Path(condition).is_file():
+                raise click.UsageError(f"{condition} is a file: write --file {condition}")
             engine.compile(condition)
             rows = pa.table({ID: _ids([id], log), CONDITION: [condition]})
         else:
