@@ -28,9 +28,9 @@ from tamis.broker.delivery.webhooks import Webhooks
 from tamis.broker.explainer import Explainer
 from tamis.broker.incoming import IncomingEvent, prepare_events
 from tamis.broker.limits import Limits
-from tamis.broker.matching.matching_switch import MatchingSwitch
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import NotificationReader, Page
+from tamis.broker.matching.readable_matching import ReadableMatching
 from tamis.broker.notification_body import Body, shape_event
 from tamis.broker.preparation import ConditionChecker, checked_text, metadata_text
 from tamis.broker.recovery import Recovered, recover
@@ -113,7 +113,7 @@ class Broker:
             self._checker = ConditionChecker(self.log.schema_at(), self.operators)
             parts = (self._checker, self._leases, self.webhooks.accept, self._clock.now)
             self._bulk = BulkSubscriber(self.log.ids, self.limits, *parts)
-            self._matching: MatchingSwitch | None = None
+            self._matching: ReadableMatching | None = None
             if matching:
 
                 def tell(pairs: NotificationPairs) -> None:
@@ -121,7 +121,7 @@ class Broker:
                     self.webhooks.found(pairs)
 
                 wanted = matching if isinstance(matching, str) else None
-                self._matching = MatchingSwitch(self.log, self.folder, tell, wanted, self.operators)
+                self._matching = storage.matching(tell, wanted, self.operators)
                 opened.callback(self._matching.stop)
                 self.webhooks.start(self._matching)
                 opened.callback(self.webhooks.stop)
@@ -165,7 +165,7 @@ class Broker:
             self._matching.feed(pack)
 
     @property
-    def matching(self) -> MatchingSwitch:
+    def matching(self) -> ReadableMatching:
         """The matching of this broker; raises `BrokerError` if something else matches."""
         if self._matching is None:
             raise BrokerError("this broker does not match; ask the one that does")

@@ -9,11 +9,15 @@ from typing import Any, Protocol
 from tamis.broker.access.tickets import TicketOffice
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.delivery.led_deliverer import Delivering
+from tamis.broker.matching.matching_switch import MatchingSwitch
+from tamis.broker.matching.notification_files import NotificationPairs
+from tamis.broker.matching.readable_matching import ReadableMatching
 from tamis.broker.records import Records
 from tamis.broker.sequence.turns import SoleTurns, Turns
 from tamis.broker.state import State
 from tamis.errors import BrokerError
 from tamis.model.schema import Schema
+from tamis.operators.enabled_operators import EnabledOperators
 from tamis.store.log import Log
 
 
@@ -30,6 +34,14 @@ class Storage(Protocol):
 
     def tickets(self) -> TicketOffice:
         """The keys that make tickets. The state is up to date when this is called."""
+
+    def matching(
+        self,
+        found: Callable[[NotificationPairs], None],
+        wanted: str | None,
+        operators: EnabledOperators,
+    ) -> ReadableMatching:
+        """Start matching; `found` is called with what was found, and `wanted` says who matches."""
 
     def delivers(self) -> bool:
         """Whether this service is the one that delivers now."""
@@ -65,6 +77,14 @@ class FolderStorage:
     def tickets(self) -> TicketOffice:
         new = not self.state.has_tickets()
         return TicketOffice.open(self._folder.key, str(self.log.identity), new=new)
+
+    def matching(
+        self,
+        found: Callable[[NotificationPairs], None],
+        wanted: str | None,
+        operators: EnabledOperators,
+    ) -> ReadableMatching:
+        return MatchingSwitch(self.log, self._folder, found, wanted, operators)
 
     def delivers(self) -> bool:
         return True

@@ -127,7 +127,7 @@ def serve(settings: Settings) -> None:
     ):
         _tell_recovered(broker)
         shift = broker.matching.shift
-        if shift.matching == SPARK:
+        if shift is not None and shift.matching == SPARK:
             run = f"tamis spark run --data {settings.folder}"
             _log.info(f"Spark matches from {shift.start:,} on: `{run}`")
         if not settings.anonymous and not broker.keys.list():

@@ -22,8 +22,8 @@ from tamis.broker.delivery.outbox import DeadDelivery, PendingDelivery
 from tamis.broker.delivery.sink_index import SinkIndex
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.delivery.topic_outbox import TopicOutbox
-from tamis.broker.matching.matching_switch import MatchingSwitch
 from tamis.broker.matching.notification_reader import NotificationReader
+from tamis.broker.matching.readable_matching import ReadableMatching
 from tamis.broker.notification_body import shape_event
 from tamis.broker.sequence.answers import AnsweredWith
 from tamis.broker.storage import Storage
@@ -74,7 +74,7 @@ class KafkaDelivery:
         self.sent = 0  # messages that were acknowledged since the start
         self.failure: BaseException | None = None  # of the last round
 
-    def start(self, matching: MatchingSwitch) -> None:
+    def start(self, matching: ReadableMatching) -> None:
         """Send from where the last start ended; the first time, from where matching is.
 
         Without brokers nothing is sent, and the cursor stays for a start with them.

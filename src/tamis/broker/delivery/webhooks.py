@@ -18,9 +18,9 @@ from tamis.broker.delivery.signature import PREFIX
 from tamis.broker.delivery.sink_address import SinkRules, resolve
 from tamis.broker.delivery.sink_index import SinkIndex
 from tamis.broker.delivery.sinks import Sink, is_topic
-from tamis.broker.matching.matching_switch import MatchingSwitch
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import KeptEvent, NotificationReader
+from tamis.broker.matching.readable_matching import ReadableMatching
 from tamis.broker.state import KnownSubscription, StoredSubscription
 from tamis.broker.storage import Storage
 from tamis.errors import BrokerError
@@ -52,7 +52,7 @@ class Webhooks:
         self._deliverer: Delivering | None = None
         self._reader: NotificationReader | None = None
 
-    def start(self, matching: MatchingSwitch) -> None:
+    def start(self, matching: ReadableMatching) -> None:
         """Deliver from where the last delivery ended; the first time, from where matching is."""
         self._reader = NotificationReader(self._log, matching)
         source = DeliverySource(

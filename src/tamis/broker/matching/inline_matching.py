@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -20,21 +19,16 @@ import pyarrow as pa
 
 from tamis.broker import metrics
 from tamis.broker.matching.log_engine import LogEngine
-from tamis.broker.matching.notification_files import (
-    NotificationFiles,
-    NotificationPairs,
-    dead_letters,
-)
+from tamis.broker.matching.notification_files import NotificationPairs, dead_letters
 from tamis.broker.matching.notification_tail import KEPT, NotificationTail
 from tamis.broker.matching.timed_pace import TimedPace
 from tamis.broker.sequence.answers import AnsweredWith
 from tamis.broker.sequence.sequencer import Committed
-from tamis.errors import StoreError
+from tamis.errors import StoreError, UnavailableError
 from tamis.files.os_errors import is_full
-from tamis.operators.enabled_operators import EnabledOperators
 from tamis.operators.report import Report
 from tamis.replay.event_source import EventChunk, RowLayout
-from tamis.replay.matching_shifts import INLINE, MatchingShifts, Shift, SupersededError
+from tamis.replay.matching_shifts import SupersededError
 from tamis.replay.pipeline import read_events
 from tamis.store.log import Log
 from tamis.store.pack import CHANGES, EVENTS
@@ -48,32 +42,48 @@ _CAUGHT_UP = 5.0  # seconds that a dry run waits for matching
 _REPEATED = 10_000  # rows without notifications that a start may match again
 
 
+WriteRange = Callable[[int, int, list[NotificationPairs], list[pa.Table]], None]
+"""Stores the notifications and dead letters from a number to before another.
+
+Raises `SupersededError` if the shift is over.
+"""
+
+
 class InlineMatching:
-    """Finds the notifications of a log, from where the files end, until its shift is over."""
+    """Finds the notifications of a log, from where the tail ends, until its shift is over.
+
+    Args:
+        log: of the events and changes.
+        engine: with the subscriptions that are live there. The caller closes it.
+        write: stores what was found.
+        tail: for readers.
+        pause: seconds between two writes.
+        repeated: rows without notifications that need not be stored: a start may match them again.
+    """
 
     def __init__(
         self,
         log: Log,
-        index: Path,
-        shifts: MatchingShifts,
-        shift: Shift,
-        files: NotificationFiles,
+        engine: LogEngine,
+        write: WriteRange,
         tail: NotificationTail,
-        operators: EnabledOperators | None = None,
+        *,
+        pause: float = FLUSH,
+        repeated: int = _REPEATED,
     ) -> None:
-        self._log, self._shifts, self._shift = log, shifts, shift
-        self._files, self._tail, self._changed = files, tail, tail.changed
-        self._follower = LogEngine.at(log, index, tail.matched, operators)
+        self._log, self._write, self._pause, self._repeated = log, write, pause, repeated
+        self._tail, self._changed, self._follower = tail, tail.changed, engine
         self._pace = TimedPace(AT_ONCE)
         self._packs: deque[Committed] = deque()
         self._waits = 0
         self._stopping = False
         self.failure: BaseException | None = None
+        self.superseded = False  # the shift is over
         self._unwritten: list[NotificationPairs] = []
         self._dead: list[pa.Table] = []
         self.full = False  # the disk: what was found waits in memory
         self._written = tail.matched
-        self._flush_at = time.monotonic() + FLUSH
+        self._flush_at = time.monotonic() + pause
         self._thread = Thread(target=self._run, name="tamis-matching", daemon=True)
         self._thread.start()
 
@@ -91,7 +101,6 @@ class InlineMatching:
             self._stopping = True
             self._changed.notify_all()
         self._thread.join()
-        self._follower.engine.close()
 
     def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
         """The subscriptions that an event would match now.
@@ -123,7 +132,8 @@ class InlineMatching:
         # A shift that is over is no failure: the switch has begun another.
         failure = ended.exception()
         with self._changed:
-            self.failure = None if isinstance(failure, SupersededError) else failure
+            self.superseded = isinstance(failure, SupersededError)
+            self.failure = None if self.superseded else failure
             self._changed.notify_all()
 
     def _next(self) -> bool:
@@ -197,7 +207,7 @@ class InlineMatching:
             began = time.monotonic()
             with metrics.MATCHING_SECONDS.time():
                 answer = engine.match_batch(events.valid.batch(engine.encoder))
-                ids = answer.arrow_ids(self._files.ids == pa.string())
+                ids = answer.arrow_ids(self._log.ids == "text")
             metrics.MATCHES.inc(len(ids))
             refused = events.valid.refused
             if refused:
@@ -218,23 +228,18 @@ class InlineMatching:
     def _flush(self) -> None:
         """Write what was found since the last time, and let go of old pairs in memory."""
         found = self._dead or any(len(each.numbers) for each in self._unwritten)
-        if found or self._tail.matched > self._written + _REPEATED:
+        if found or self._tail.matched > self._written + self._repeated:
             try:
-                with self._shifts.held(self._shift.name):
-                    self._write()
+                self._write(self._written, self._tail.matched, self._unwritten, self._dead)
             except (StoreError, OSError) as why:
-                if not is_full(why):
+                if not is_full(why) and not isinstance(why, UnavailableError):
                     raise
                 self.full = True  # it is tried again
             else:
                 self._written, self._unwritten, self._dead = self._tail.matched, [], []
                 self.full = False
-        self._flush_at = time.monotonic() + FLUSH
+        self._flush_at = time.monotonic() + self._pause
         self._tail.forget(self._written)
-
-    def _write(self) -> None:
-        query, end = f"{INLINE}-{self._shift.name}", self._tail.matched
-        self._files.write(query, self._written, end, self._unwritten, self._dead)
 
 
 def _size(pack: Committed) -> int:

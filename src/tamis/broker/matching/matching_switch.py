@@ -6,53 +6,30 @@ the broker looks at it each second, and goes over to the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from threading import Event, Lock, Thread
-from typing import Any, Protocol
+
+import pyarrow as pa
 
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.matching.file_matching import FileMatching
-from tamis.broker.matching.inline_matching import InlineMatching
+from tamis.broker.matching.inline_matching import InlineMatching, WriteRange
+from tamis.broker.matching.log_engine import LogEngine
 from tamis.broker.matching.notification_files import NotificationFiles, NotificationPairs
 from tamis.broker.matching.notification_tail import NotificationTail
+from tamis.broker.matching.readable_matching import NotificationFinder, ReadableMatching
 from tamis.broker.matching.version_keeper import VersionKeeper
-from tamis.broker.sequence.sequencer import Committed
 from tamis.errors import BrokerError, StoreError, TamisError
 from tamis.operators.enabled_operators import EnabledOperators
-from tamis.operators.report import Report
 from tamis.replay.manifests import manifests
 from tamis.replay.matching_shifts import INLINE, SPARK, WAYS, MatchingShifts, Shift
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
-from tamis.store.subscription_snapshot import Id
 
 _LOOK = 0.5  # seconds between two looks at who matches
 
 
-class NotificationFinder(Protocol):
-    """What finds notifications, and adds them to the tail."""
-
-    failure: BaseException | None
-    full: bool  # the disk: what was found waits in memory
-
-    def feed(self, pack: Committed) -> None:
-        """Take a pack that is on disk."""
-
-    def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
-        """The subscriptions that an event would match now."""
-
-    def report(self) -> Report:
-        """The calls of operators."""
-
-    @property
-    def left_out(self) -> dict[Id, str]:
-        """The live subscriptions that are not matched, each with the reason."""
-
-    def stop(self) -> None:
-        """Finish, and end."""
-
-
-class MatchingSwitch:
+class MatchingSwitch(ReadableMatching):
     """The notifications of a log, whoever finds them.
 
     Args:
@@ -76,12 +53,12 @@ class MatchingSwitch:
             raise BrokerError(f"matching is {' or '.join(WAYS)}, not {matching!r}")
         self._log, self._folder, self._operators = log, folder, operators
         self.shifts = MatchingShifts(folder.folder)
-        self.shift = self._first_shift(matching)
-        self.id_type = ID_TYPES[log.ids]
-        self.files = NotificationFiles(folder.notifications, self.id_type, log.begin)
-        self._tail = NotificationTail(self.files, self._reached(), found)
+        self.shift: Shift = self._first_shift(matching)
+        files = NotificationFiles(folder.notifications, ID_TYPES[log.ids], log.begin)
+        tail = NotificationTail(files, max(files.matched, log.begin), found)
+        super().__init__(files, tail, log.ids)
+        self._engine: LogEngine | None = None  # of the broker, while it matches
         self._lock = Lock()  # around the finder
-        self._failure: BaseException | None = None  # of the last switch
         self._finder = self._start()
         entries = () if operators is None else operators.entries
         self._keeper = VersionKeeper(log, folder.index, self._to_compile, operators=entries)
@@ -112,15 +89,32 @@ class MatchingSwitch:
         log, index, operators = self._log, self._folder.index, self._operators
         if self.shift.matching == SPARK:
             return FileMatching(log, index, self.files, self._tail, operators)
-        shift = (self.shifts, self.shift)
-        return InlineMatching(log, index, *shift, self.files, self._tail, operators)
+        self._engine = LogEngine.at(log, index, self._tail.matched, operators)
+        return InlineMatching(log, self._engine, self._writer(self.shift), self._tail)
+
+    def _writer(self, shift: Shift) -> WriteRange:
+        """Writes files, as long as a shift is not over."""
+
+        def write(
+            start: int, end: int, found: list[NotificationPairs], dead: list[pa.Table]
+        ) -> None:
+            with self.shifts.held(shift.name):
+                self.files.write(f"{INLINE}-{shift.name}", start, end, found, dead)
+
+        return write
+
+    def _end_finder(self) -> None:
+        self._finder.stop()
+        if self._engine is not None:
+            self._engine.engine.close()
+            self._engine = None
 
     def stop(self) -> None:
         """End. The next start goes on from where the files end."""
         self._stopping.set()
         self._thread.join()
         self._keeper.stop()
-        self._finder.stop()
+        self._end_finder()
         self._tail.end()
 
     # -- the switch ------------------------------------------------------------------------------
@@ -159,50 +153,8 @@ class MatchingSwitch:
                 raise StoreError(f"{self.shifts.path}: is missing; put it back, or start again")
             if now.name == self.shift.name:
                 return
-            self._finder.stop()
+            self._end_finder()
             self.files.load()
             self._tail.go_back(self._reached())
             self.shift = now
             self._finder = self._start()
-
-    # -- for readers -----------------------------------------------------------------------------
-
-    @property
-    def failure(self) -> BaseException | None:
-        """Why nothing is matched now, if that is so."""
-        return self._failure or self._finder.failure
-
-    @property
-    def full(self) -> bool:
-        """Whether notifications wait in memory, as the disk is full."""
-        return self._finder.full
-
-    @property
-    def matched(self) -> int:
-        """The notifications of all events before this number are known."""
-        return self._tail.matched
-
-    def feed(self, pack: Committed) -> None:
-        """Take a pack that is on disk. Called by the sequencer."""
-        self._finder.feed(pack)
-
-    def wait(self, sequence: int, seconds: float) -> int:
-        """Wait until the event with a number is matched; returns where matching is."""
-        return self._tail.wait(sequence, seconds, lambda: self.failure is not None)
-
-    def notifications(self, after: int) -> Iterator[NotificationPairs]:
-        """All notifications of events after a number, up to where matching is, as they are read."""
-        return self._tail.notifications(after)
-
-    def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
-        """The subscriptions that an event would match now."""
-        return self._finder.dry_run(event)
-
-    def report(self) -> Report:
-        """The calls of operators."""
-        return self._finder.report()
-
-    @property
-    def left_out(self) -> dict[Id, str]:
-        """The live subscriptions that are not matched, each with the reason."""
-        return self._finder.left_out

@@ -93,27 +93,38 @@ class NotificationFiles:
         self, query: str, start: int, end: int, found: list[NotificationPairs], dead: list[pa.Table]
     ) -> None:
         """Write the notifications and dead letters of a range, and commit them."""
+        self.commit(query, start, end, self.write_parts(query, found, dead))
+
+    def write_parts(
+        self, query: str, found: list[NotificationPairs], dead: list[pa.Table]
+    ) -> list[dict[str, Any]]:
+        """Write notifications and dead letters. They count once they are committed."""
+        pairs = [
+            pa.table({SEQUENCE: each.numbers, SUBSCRIPTION: each.ids})
+            for each in found
+            if len(each.numbers)
+        ]
+        return [
+            self._write_part(query, kind, tables)
+            for kind, tables in ((NOTIFICATIONS, pairs), (DEAD, dead))
+            if tables
+        ]
+
+    def commit(self, query: str, start: int, end: int, parts: list[dict[str, Any]]) -> None:
+        """Commit the parts of a range."""
         if query not in self._batches:
             written = (name.removeprefix(f"{query}-") for name in self._manifests())
             self._batches[query] = max(
                 (int(name[:10]) for name in written if name[:10].isdecimal()), default=-1
             )
         batch = self._batches[query] + 1
-        pairs = [
-            pa.table({SEQUENCE: each.numbers, SUBSCRIPTION: each.ids})
-            for each in found
-            if len(each.numbers)
-        ]
-        parts = [
-            self._write_part(query, kind, tables)
-            for kind, tables in ((NOTIFICATIONS, pairs), (DEAD, dead))
-            if tables
-        ]
         covers = {"start": start, "end": end}
         facts = {"query": query, "batch": batch, "offsets": [covers], COVERS: covers}
         name = f"{query}-{batch:010d}-{end}"
         put(self.folder, name, facts, parts)
-        metrics.NOTIFICATIONS_WRITTEN.inc(sum(table.num_rows for table in pairs))
+        metrics.NOTIFICATIONS_WRITTEN.inc(
+            sum(part["rows"] for part in parts if part["folder"] == NOTIFICATIONS)
+        )
         names = tuple(part["name"] for part in parts if part["folder"] == NOTIFICATIONS)
         with self._lock:
             self._covered.append(CoveredRange(start, end, f"{name}.json", names))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from tamis.broker.matching.matching_switch import MatchingSwitch
 from tamis.broker.matching.notification_files import NotificationPairs
+from tamis.broker.matching.readable_matching import ReadableMatching
 from tamis.broker.matching.wanted_ids import WantedIds
 from tamis.errors import BrokerError
 from tamis.replay.pipeline import row_as_json
@@ -62,7 +62,7 @@ class Page(NamedTuple):
 class NotificationReader:
     """Reads the notifications of some subscriptions, or of all."""
 
-    def __init__(self, log: Log, matching: MatchingSwitch) -> None:
+    def __init__(self, log: Log, matching: ReadableMatching) -> None:
         self._log, self._matching = log, matching
 
     @property

@@ -9,13 +9,19 @@ from typing import Any
 from tamis.broker.access.tickets import TicketOffice
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.delivery.led_deliverer import Delivering, LedDeliverer
+from tamis.broker.matching.notification_files import NotificationPairs
+from tamis.broker.matching.readable_matching import ReadableMatching
 from tamis.broker.records import Records
 from tamis.broker.sequence.turns import Turns
 from tamis.broker.shared.election import Election
+from tamis.broker.shared.shared_matching import SharedMatching
+from tamis.broker.shared.shared_notifications import MATCHED
 from tamis.broker.shared.shared_records import SharedRecords
 from tamis.broker.state import State
 from tamis.errors import BrokerError, BrokerStoppedError, QuotaError
 from tamis.model.schema import Schema
+from tamis.operators.enabled_operators import EnabledOperators
+from tamis.replay.matching_shifts import INLINE
 from tamis.store.postgresql.session import Session
 from tamis.store.postgresql.shared_log import GROWN, SharedLog, refuse_another, shared_document
 
@@ -38,6 +44,7 @@ class SharedStorage:
     ) -> None:
         self._folder, self._url = folder, url
         self._election: Election | None = None
+        self._matching: SharedMatching | None = None
         with ExitStack() as opened:
             opened.enter_context(folder.served())
             session, records = Session(url), Session(url)
@@ -81,6 +88,27 @@ class SharedStorage:
             )
         return office
 
+    def matching(
+        self,
+        found: Callable[[NotificationPairs], None],
+        wanted: str | None,
+        operators: EnabledOperators,
+    ) -> ReadableMatching:
+        """One of the services matches; the others follow it."""
+        if wanted not in (None, INLINE):
+            raise BrokerError(
+                "services on a database match inline; for Spark, `tamis log mirror` copies the log"
+            )
+        session = Session(self._url)
+        self._opened.callback(session.close)
+        self._matching = SharedMatching(
+            self.log, self._folder, session, self._leads, found, operators
+        )
+        return self._matching
+
+    def _leads(self) -> bool:
+        return self._election is not None and self._election.leads(_MATCHING)
+
     def delivery(self, make: Callable[[], Delivering]) -> Delivering:
         """Deliver by what `make` makes, while this service is elected."""
         return LedDeliverer(make, self.delivers)
@@ -93,10 +121,13 @@ class SharedStorage:
         """Call `grown` in another thread when other services have appended to the log."""
 
         def heard(channel: str) -> None:
-            with suppress(BrokerStoppedError, QuotaError):  # a full queue follows anyway
-                grown()
+            if channel != MATCHED:
+                with suppress(BrokerStoppedError, QuotaError):  # a full queue follows anyway
+                    grown()
+            if channel != GROWN and self._matching is not None:
+                self._matching.wake()
 
-        self._election = Election(self._url, (_DELIVERY,), (GROWN,), heard)
+        self._election = Election(self._url, (_MATCHING, _DELIVERY), (GROWN, MATCHED), heard)
         self._opened.callback(self._election.stop)
 
     def close(self) -> None:
