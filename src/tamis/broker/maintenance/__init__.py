@@ -1,0 +1,1 @@
+"""Looking after a data folder: backup and restore, retention, erasing."""

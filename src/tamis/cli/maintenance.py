@@ -1,0 +1,76 @@
+"""`tamis backup`, `restore` and `erase`: look after the data folder of a service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tamis.cli.terminal.numbers import file_size
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+EXISTING = click.Path(path_type=Path, file_okay=False, exists=True)
+
+
+@click.command()
+@click.argument("folder", metavar="DATA", type=EXISTING)
+@click.argument("out", type=FOLDER)
+@click.option("--since", type=EXISTING, help="An earlier backup, with which to share files.")
+@click.option(
+    "--index", is_flag=True, help="Also copy the compiled subscriptions, for a fast start."
+)
+def backup(folder: Path, out: Path, since: Path | None, index: bool) -> None:
+    """Copy the data in the folder DATA to a new folder OUT. A service may run meanwhile.
+
+    The backup holds the log up to one sequence number, the state database, the keys of tickets and
+    the notifications. Whoever has it can make tickets: keep it as safe as the data.
+    """
+    from tamis.broker.maintenance.backup import back_up
+
+    done = back_up(folder, out, since=since, index=index)
+    shared = f", {file_size(done.shared)} of them shared with {since}" if since else ""
+    click.echo(
+        f"{out}: the log up to {done.end:,}, {done.files:,} files, {file_size(done.bytes)}{shared}"
+    )
+
+
+@click.command()
+@click.argument("backup", type=EXISTING)
+@click.argument("folder", metavar="[DATA]", required=False, type=FOLDER)
+@click.option("--check", is_flag=True, help="Only read the backup and compare its checksums.")
+def restore(backup: Path, folder: Path | None, check: bool) -> None:
+    """Make a new data folder DATA of a backup. All of it is checked."""
+    from tamis.broker.maintenance.backup import restore as restore_backup
+
+    if check == (folder is not None):
+        raise click.UsageError("name the new data folder, or choose --check")
+    done = restore_backup(backup, folder)
+    where = backup if folder is None else folder
+    click.echo(f"{where}: whole, the log up to {done.end:,}, {file_size(done.bytes)}")
+
+
+@click.command()
+@click.argument("folder", metavar="DATA", type=EXISTING)
+@click.option("--owner", help="Erase everything that belongs to this owner.")
+@click.option("--event", type=click.IntRange(0), help="Erase the event with this sequence number.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def erase(folder: Path, owner: str | None, event: int | None, yes: bool) -> None:
+    """Erase one owner or one event from the folder DATA. Stop the service first.
+
+    Sequence numbers stay as they are: a recorded gap takes the place of what was erased. It cannot
+    be brought back.
+    """
+    from tamis.broker.maintenance.erasure import erase_event, erase_owner
+
+    if (owner is None) == (event is None):
+        raise click.UsageError("choose what to erase: --owner NAME or --event NUMBER")
+    what = f"the owner {owner!r}" if event is None else f"the event {event}"
+    if not yes:
+        click.confirm(f"Erase {what} from {folder}, for good?", abort=True, err=True)
+    done = erase_owner(folder, str(owner)) if event is None else erase_event(folder, event)
+    click.echo(
+        f"{folder}: erased {what}: {done.rows:,} rows of the log, {done.notifications:,} "
+        f"notifications, {done.records:,} records"
+    )
+    for each in done.out_of_reach:
+        click.echo(f"not reached: {each}", err=True)
