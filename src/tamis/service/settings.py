@@ -58,6 +58,15 @@ class Settings:
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "The least level that is logged; debug has every request."
     )
+    keep_events: timedelta | None = setting(
+        None, "How long events are kept; by default for ever.", least=900
+    )
+    keep_event_bytes: Bytes | None = setting(
+        None, "How many bytes of the log are kept, about; by default all.", least=1 << 20
+    )
+    keep_notifications: timedelta | None = setting(
+        None, "How long notifications are kept; by default for ever.", least=60
+    )
     limits: Limits = group(Limits, "limit")
     kafka: KafkaSettings = group(KafkaSettings, "kafka")
 
@@ -65,6 +74,8 @@ class Settings:
         """Raise `SettingError` for values that do not fit each other."""
         if not self.addresses:
             raise SettingError("listen: say at least one address")
+        if self.database is not None and (self.keep_events or self.keep_event_bytes):
+            raise SettingError("keep-events, keep-event-bytes: a log in a database is kept whole")
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise SettingError("tls-certificate and tls-key belong together: give both or neither")
         self.kafka.check()

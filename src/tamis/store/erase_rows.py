@@ -175,7 +175,8 @@ def _groups(pack: Pack, tables: dict[str, pa.Table], gone: set[int]) -> Iterator
                 yield [_Piece(LOST, at - low, None)]
                 group = []
             else:
-                kept = table if kind == LOST else table.slice(low, at - low)
+                # Taken, not sliced: a slice is written with bytes of its neighbours as padding.
+                kept = table if kind == LOST else table.take(list(range(low, at)))
                 group.append(_Piece(kind, at - low, kept))
         first += rows
     if group:

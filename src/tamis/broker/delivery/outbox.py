@@ -97,6 +97,16 @@ class Outbox:
         rows = self._records.select("SELECT value FROM facts WHERE name = ?", (_CURSOR,))
         return int(rows[0][0]) if rows else None
 
+    def needed(self) -> list[int]:
+        """The first events that something here still needs: each cursor's next, and a retry's."""
+        cursors = self._records.select(
+            "SELECT value FROM facts WHERE name IN (?, ?)", (_CURSOR, "sent_to_kafka")
+        )
+        retries = self._records.select("SELECT min(sequence) FROM deliveries")
+        return [int(value) + 1 for (value,) in cursors] + [
+            int(value) for (value,) in retries if value is not None
+        ]
+
     def begin(self, start: int) -> int:
         """Where a deliverer goes on: at the cursor, or at `start` the first time."""
         statement = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING"

@@ -153,4 +153,6 @@ def _is_usable(version: Version, log: Log, enabled: EnabledOperators) -> bool:
     """Whether a version is of this log, and lacks nothing that would be accepted now."""
     made = version.made
     same = not made.get("refused") or made.get(OPERATORS) == sorted(enabled)
-    return made.get(OF) == log.identity and len(version.shards) == 1 and same
+    # The changes after a version that is older than the log's beginning are gone; its base is not.
+    kept = version.sequence >= log.begin
+    return made.get(OF) == log.identity and len(version.shards) == 1 and same and kept

@@ -57,7 +57,10 @@ class VersionKeeper:
             return False
         latest = Versions(self._index).latest() if self._index.is_dir() else None
         since = 0 if latest is None else latest.sequence
-        if target <= since or self._log.counts(since, target)[1] < self._changes:
+        useless = 0 < since < self._log.begin  # the changes after it were trimmed
+        if target <= since:
+            return False
+        if not useless and self._log.counts(since, target)[1] < self._changes:
             return False
         with metrics.VERSION_SECONDS.time():
             compile_in_child(self._log, self._index, target, self._stopping.is_set, self._operators)

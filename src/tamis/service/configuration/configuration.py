@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, fields, replace
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -61,7 +62,8 @@ class Setting(NamedTuple):
     def _checked(self, given: Any, source: str, read: Any) -> Any:
         try:
             value = read(given)
-            if self.declared.least is not None and value < self.declared.least:
+            size = value.total_seconds() if isinstance(value, timedelta) else value
+            if self.declared.least is not None and size < self.declared.least:
                 raise ValueError(f"is less than {self.declared.least}")
         except ValueError as why:
             shown = "the value" if self.declared.secret else repr(given)
