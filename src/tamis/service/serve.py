@@ -20,7 +20,7 @@ import uvicorn
 
 from tamis.broker.broker import Broker
 from tamis.broker.delivery.sink_address import SinkRules
-from tamis.broker.maintenance.retention import Kept, Retention
+from tamis.broker.maintenance.retention import KeepRules, Retention
 from tamis.errors import BrokerError, SettingError
 from tamis.model.schema import Schema
 from tamis.replay.matching_shifts import SPARK
@@ -150,7 +150,9 @@ def serve(settings: Settings) -> None:
         sockets = [bound.enter_context(each.bind()) for each in settings.addresses]
         server = _Server(config, waiting, _grpc_servers(app.state.server, settings))
         servers.append(server)
-        kept = Kept(settings.keep_events, settings.keep_event_bytes, settings.keep_notifications)
+        kept = KeepRules(
+            settings.keep_events, settings.keep_event_bytes, settings.keep_notifications
+        )
         # What is there by now stays: without it, looking for garbage takes a tenth of the time.
         gc.collect()
         gc.freeze()

@@ -10,7 +10,7 @@ import pytest
 
 from tamis.broker.broker import Broker
 from tamis.broker.incoming import IncomingEvent
-from tamis.broker.maintenance.retention import Kept, Retention
+from tamis.broker.maintenance.retention import KeepRules, Retention
 from tamis.broker.matching.compile_version import compile_version
 from tamis.broker.matching.notification_reader import TrimmedError
 from tamis.store.log import Log
@@ -61,7 +61,7 @@ def test_old_events_go_and_subscriptions_stay(tmp_path: Path) -> None:
         clock.pass_days(8)
         new = [_publish(broker, price) for price in range(10, 14)]
         _settle(broker)
-        begin, _ = Retention(broker, Kept(events=7 * DAY)).look()
+        begin, _ = Retention(broker, KeepRules(events=7 * DAY)).look()
         assert old[7] <= begin <= new[0]  # whole segments
         assert verify(broker.log).good
         with pytest.raises(TrimmedError, match=f"before {begin} are not kept"):
@@ -71,7 +71,7 @@ def test_old_events_go_and_subscriptions_stay(tmp_path: Path) -> None:
         assert [each.sequence for each in page.notifications] == new
         assert _publish(broker, 50) == new[-1] + 1
         _settle(broker)
-        begin, _ = Retention(broker, Kept(event_bytes=1)).look()
+        begin, _ = Retention(broker, KeepRules(event_bytes=1)).look()
         assert begin >= new[-1]
         assert broker.state.count() == 1
 
@@ -88,7 +88,7 @@ def test_trimming_holds_for_what_is_needed(tmp_path: Path) -> None:
                 "INSERT INTO deliveries VALUES (?, ?, 1, ?, 'x')", (0, numbers[3], clock.now * 2)
             )
         _settle(broker)
-        retention = Retention(broker, Kept(events=7 * DAY, event_bytes=1))
+        retention = Retention(broker, KeepRules(events=7 * DAY, event_bytes=1))
         assert retention.needed() == numbers[3]
         begin, _ = retention.look()
         assert numbers[1] <= begin <= numbers[3]
@@ -119,7 +119,7 @@ def test_old_notifications_go_and_the_last_stay(tmp_path: Path) -> None:
         _settle(broker)
         files = broker.matching.files
         assert files.begin == 0
-        _, begin = Retention(broker, Kept(notifications=7 * DAY)).look()
+        _, begin = Retention(broker, KeepRules(notifications=7 * DAY)).look()
         assert 0 < begin < files.matched
         with pytest.raises(TrimmedError):
             broker.notifications(-1, None)

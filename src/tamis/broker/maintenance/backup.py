@@ -29,8 +29,8 @@ from tamis.files.lock import locked
 from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.replay.manifests import LOCK, MANIFESTS, list_manifests, named
-from tamis.store.copy_log import frozen
 from tamis.store.log import SEGMENTS, Log
+from tamis.store.maintenance.copy_log import frozen
 
 DOCUMENT, DATA = "tamis-backup.json", "data"
 _FORMAT = 1

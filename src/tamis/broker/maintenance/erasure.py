@@ -25,8 +25,8 @@ from tamis.files.json_document import write_json
 from tamis.replay.manifests import MANIFESTS, list_manifests
 from tamis.replay.parts import DEAD, NOTIFICATIONS, SEQUENCE, SUBSCRIPTION, PartWriter
 from tamis.store.base import BASE
-from tamis.store.erase_rows import erase_rows
 from tamis.store.log import Log
+from tamis.store.maintenance.erase_rows import erase_rows
 from tamis.store.pack import CHANGES, EVENTS
 from tamis.store.repair import DAMAGED
 from tamis.store.subscription_snapshot import Id

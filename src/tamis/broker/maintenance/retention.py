@@ -27,7 +27,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _log = logging.getLogger("tamis.retention")
 
 
-class Kept(NamedTuple):
+class KeepRules(NamedTuple):
     """What to keep; None: everything."""
 
     events: timedelta | None = None
@@ -42,7 +42,7 @@ class Kept(NamedTuple):
 class Retention:
     """Looks at a broker every minute, in a thread of its own, and removes what is old."""
 
-    def __init__(self, broker: Broker, kept: Kept) -> None:
+    def __init__(self, broker: Broker, kept: KeepRules) -> None:
         self._broker, self._kept = broker, kept
         self.failure: BaseException | None = None  # of the last look
         self._stopping = Event()

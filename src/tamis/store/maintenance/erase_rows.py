@@ -43,7 +43,7 @@ Wanted = Callable[[str, int, pa.Table], list[int]]
 """Which rows of a table to erase: its kind, the number of its first row, and the table."""
 
 
-class _Piece(NamedTuple):
+class _PackPiece(NamedTuple):
     """Rows of one kind, or a gap, that become a pack or a part of one."""
 
     kind: str
@@ -155,9 +155,9 @@ def _divided(
         first, chain = first + rows, after
 
 
-def _groups(pack: Pack, tables: dict[str, pa.Table], gone: set[int]) -> Iterator[list[_Piece]]:
+def _groups(pack: Pack, tables: dict[str, pa.Table], gone: set[int]) -> Iterator[list[_PackPiece]]:
     """The rows of a pack in their order, grouped by the pack that they become."""
-    group: list[_Piece] = []
+    group: list[_PackPiece] = []
     first = pack.first
     for kind in (EVENTS, CHANGES, SCHEMAS, LOST):
         if kind not in tables:
@@ -172,12 +172,12 @@ def _groups(pack: Pack, tables: dict[str, pa.Table], gone: set[int]) -> Iterator
             if missing:
                 if group:
                     yield group
-                yield [_Piece(LOST, at - low, None)]
+                yield [_PackPiece(LOST, at - low, None)]
                 group = []
             else:
                 # Taken, not sliced: a slice is written with bytes of its neighbours as padding.
                 kept = table if kind == LOST else table.take(list(range(low, at)))
-                group.append(_Piece(kind, at - low, kept))
+                group.append(_PackPiece(kind, at - low, kept))
         first += rows
     if group:
         yield group
