@@ -80,6 +80,8 @@ CAMPAIGNS = (
              "TAMIS_FAILED_WRITES", 1_000, 50),
     Campaign("full-disks", "tests/faults/test_full_disk.py", "TAMIS_FULL_DISKS", 20, 5),
     Campaign("fuzz", "tests/fuzzing/test_doors.py", "TAMIS_FUZZED", 1_000_000, 100_000),
+    Campaign("http-fuzz", "tests/integration/service/test_http_fuzz.py",
+             "TAMIS_HTTP_FUZZ", 100_000, 5_000),
     Campaign("interrupts", "tests/unit/engine/test_interrupts.py",
              "TAMIS_INTERRUPTS", 10_000, 1_000),
     Campaign("forged", "tests/unit/engine/test_forged_index.py", "TAMIS_FORGED", 10_000, 1_000),

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tamis.broker.cloud_events.bound_context import DATA, context_members, spliced
+from tamis.broker.cloud_events.bound_context import context_members, spliced
+from tamis.broker.cloud_events.context_attributes import DATA, check_envelope
 from tamis.broker.preparation import checked_text
 from tamis.broker.sequence.dedup import dedup_key
 from tamis.broker.sequence.requests import PublishedEvent
@@ -101,14 +102,16 @@ def _decoded(encoded: bytes, most_bytes: int) -> dict[str, Any]:
 def _envelope(given: dict[str, Any] | None, added: list[str]) -> str | None:
     """The envelope as the log keeps it, with what was added to the data."""
     known = {} if given is None else dict(given)
-    if added and known.get(DATA, added) is not None:
-        known[DATA] = added
+    has_data = known.pop(DATA, added) is not None
+    check_envelope(known)
+    if added or not has_data:
+        known[DATA] = added if has_data else None
     if not known:
         return None
     try:
         return msgspec.json.encode(known).decode()
-    except (UnicodeEncodeError, TypeError, RecursionError) as why:
-        raise EventError(f"the envelope of the event is not JSON: {why}") from None
+    except UnicodeEncodeError as why:
+        raise EventError(f"the envelope of the event is not text: {why}") from None
 
 
 def _depth(text: bytes) -> int:

@@ -19,6 +19,7 @@ from tamis.service.body_limit import BodyLimit
 from tamis.service.context import ServiceContext
 from tamis.service.observation import health
 from tamis.service.observation.request_log import RequestLog
+from tamis.service.openapi_document.documented_app import DocumentedApp
 from tamis.service.problems import (
     answer_http,
     answer_invalid,
@@ -52,7 +53,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
         yield
         waiting.close()
 
-    app = FastAPI(title="tamis", version=__version__, lifespan=lifespan)
+    app = DocumentedApp(title="tamis", version=__version__, lifespan=lifespan)
     app.state.server = server
     publishing = Publishing(server, settings.body_bytes)
     app.add_middleware(BodyLimit, most=settings.body_bytes)

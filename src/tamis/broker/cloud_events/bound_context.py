@@ -13,14 +13,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from tamis.broker.cloud_events.context_attributes import written_time
+from tamis.broker.cloud_events.context_attributes import DATA, written_time
 from tamis.errors import EventError
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema, View
 
 CONTEXT = "ce"
-DATA = "data"
-"""In an envelope: the members that were added to the data, or null if there was no data. No context
-attribute has this name."""
 _READ_AS = ("integer", "decimal", "boolean")
 
 

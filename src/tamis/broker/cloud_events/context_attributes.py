@@ -14,8 +14,11 @@ from tamis.errors import EventError
 SPECVERSION = "1.0"
 JSON = "application/json"
 REQUIRED = ("id", "source", "type")
-TEXTS = frozenset({"subject", "dataschema", "datacontenttype", "time"})
-_CHECKED = frozenset({"specversion", *REQUIRED})
+_TEXTS = ("specversion", "subject", "dataschema", "datacontenttype", "time")
+_KNOWN = frozenset({*REQUIRED, *_TEXTS})
+DATA = "data"
+"""In an envelope: the members that were added to the data, or null if there was no data. No context
+attribute has this name."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = re.compile(r"[a-z0-9]+")
 _JSON_TYPE = re.compile(r"[\w.!#$&^*-]+/(?:[\w.!#$&^*-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
@@ -35,17 +38,20 @@ def check_attributes(attributes: Mapping[str, Any]) -> None:
     for name in REQUIRED:
         if not isinstance(attributes.get(name), str) or not attributes[name]:
             raise _wrong(name, "every CloudEvent has it, as text that is not empty")
+    check_envelope(attributes)
+
+
+def check_envelope(attributes: Mapping[str, Any]) -> None:
+    """Raise an `EventError` for a name or a value that no context attribute has."""
     for name, value in attributes.items():
-        if name in _CHECKED:
-            continue
-        if name not in TEXTS and not _NAME.fullmatch(name):
+        if name in _KNOWN:
+            if not isinstance(value, str) or not value:
+                raise _wrong(name, "expected text that is not empty, or no such attribute")
+        elif not _NAME.fullmatch(name) or name == DATA:
             raise _wrong(name, "names of context attributes have the letters a-z and digits only")
-        if isinstance(value, str):
-            if not value and name in TEXTS:
-                raise _wrong(name, "it is empty; leave it out instead")
-        elif name in TEXTS:
-            raise _wrong(name, f"expected text, got {_kind(value)}")
-        elif not isinstance(value, int) or not -(2**31) <= value < 2**31:
+        elif not isinstance(value, str | int) or (
+            isinstance(value, int) and not -(2**31) <= value < 2**31
+        ):
             raise _wrong(name, f"expected text, a boolean or an integer of 32 bits, got {value!r}")
 
 
@@ -76,10 +82,6 @@ def written_time(since_epoch: timedelta) -> str:
         return (EPOCH + since_epoch).isoformat().removesuffix("+00:00") + "Z"
     except OverflowError:  # microseconds reach beyond the year 9999
         raise _wrong("time", "expected a year from 1 to 9999, in UTC") from None
-
-
-def _kind(value: Any) -> str:
-    return "nothing" if value is None else type(value).__name__
 
 
 def _wrong(name: str, why: str) -> EventError:

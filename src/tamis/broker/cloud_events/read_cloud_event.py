@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from tamis.broker.cloud_events.bound_context import DATA
 from tamis.broker.cloud_events.context_attributes import (
+    DATA,
     check_attributes,
     check_content_type,
     microseconds_of,

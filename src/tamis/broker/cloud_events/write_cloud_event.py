@@ -10,8 +10,13 @@ from typing import Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from tamis.broker.cloud_events.bound_context import DATA
-from tamis.broker.cloud_events.context_attributes import EPOCH, JSON, SPECVERSION, written_time
+from tamis.broker.cloud_events.context_attributes import (
+    DATA,
+    EPOCH,
+    JSON,
+    SPECVERSION,
+    written_time,
+)
 from tamis.broker.matching.notification_reader import TrimmedError, event_text
 from tamis.errors import NotFoundError
 from tamis.model.schema import EVENT_TYPE

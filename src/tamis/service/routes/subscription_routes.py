@@ -17,7 +17,7 @@ from starlette.responses import Response
 from tamis.broker.access.caller import AccessError
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.state import StoredSubscription
-from tamis.errors import NotFoundError
+from tamis.errors import BrokerError, NotFoundError
 from tamis.language.dialects import NATIVE
 from tamis.service.bodies import NDJSON
 from tamis.service.routes.bulk_routes import export
@@ -156,7 +156,7 @@ def list_subscriptions(
     if owner is not None and not caller.owns(owner):
         raise AccessError("only an admin lists the subscriptions of another owner")
     owner = owner if caller.is_admin else caller.name
-    after = None if cursor is None else subscription_id(server, cursor)
+    after = None if cursor is None else _cursor(server, cursor)
     if lines:
         return export(server, owner, q, after)
     found = server.broker.state.subscriptions(owner, containing=q, after=after, most=most)
@@ -257,6 +257,13 @@ def subscription_id(server: Any, written: str) -> Id:
     if not written.isdecimal() or len(written) > 18:
         raise NotFoundError(f"there is no live subscription {written!r} with this ticket")
     return int(written)
+
+
+def _cursor(server: Any, written: str) -> Id:
+    try:
+        return subscription_id(server, written)
+    except NotFoundError:
+        raise BrokerError(f"the cursor is one that a page had, not {written!r}") from None
 
 
 def _shown(found: StoredSubscription) -> SubscriptionAnswer:

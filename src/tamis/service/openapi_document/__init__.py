@@ -1,0 +1,1 @@
+"""The OpenAPI document: every route, with bodies, answers and problems."""
