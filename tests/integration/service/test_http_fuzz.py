@@ -6,6 +6,7 @@ and every answer is as the document says.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -21,7 +22,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
-from schemathesis import Case, GenerationMode
+from schemathesis import Case, GenerationMode, SerializationContext
 from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
@@ -44,6 +45,14 @@ CHECKS: list[CheckFunction] = [
     response_headers_conformance,
     response_schema_conformance,
 ]
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines(context: SerializationContext, value: Any) -> bytes:
+    """A text as it is, anything else as lines of JSON."""
+    if isinstance(value, str):
+        return value.encode(errors="replace")
+    return "\n".join(json.dumps(each) for each in [value, {"condition": "price < 5"}]).encode()
 
 
 class FuzzedServer:
