@@ -162,7 +162,7 @@ def _shown_commands(page: Path) -> Iterator[tuple[list[str], set[str]]]:
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
             if words[:1] == ["tamis"]:
-                size = 3 if words[1] in ("spark", "log", "keys") else 2
+                size = 3 if words[1] in ("spark", "log", "keys", "dead") else 2
                 yield words[1:size], {word for word in words if word.startswith("--")}
 
 

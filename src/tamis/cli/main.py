@@ -47,6 +47,7 @@ COMMANDS = {
         "tamis.cli.serve:switch_matching",
         "Let a service match itself, or let Spark match for it.",
     ),
+    "dead": ("tamis.cli.service.dead:dead", "Look after webhooks that were given up."),
     "keys": ("tamis.cli.keys:keys", "Look after the API keys of a service."),
     "backup": ("tamis.cli.maintenance:backup", "Copy the data of a service while it runs."),
     "restore": ("tamis.cli.maintenance:restore", "Make a data folder of a backup."),

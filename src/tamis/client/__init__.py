@@ -12,6 +12,9 @@ from tamis import lazy_names
 
 if TYPE_CHECKING:
     from tamis.client.answers import (
+        BulkLine,
+        DeadLetterInfo,
+        DeadLetterList,
         ExplainedEvent,
         ExtensionReceipt,
         KeyInfo,
@@ -30,7 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncClient",
+    "BulkLine",
     "Client",
+    "DeadLetterInfo",
+    "DeadLetterList",
     "ExplainedEvent",
     "ExtensionReceipt",
     "KeyInfo",
@@ -50,6 +56,9 @@ __all__ = [
 _WHERE = {
     "AsyncClient": "tamis.client.async_client",
     "Client": "tamis.client.client",
+    "BulkLine": "tamis.client.answers",
+    "DeadLetterInfo": "tamis.client.answers",
+    "DeadLetterList": "tamis.client.answers",
     "ExplainedEvent": "tamis.client.answers",
     "ExtensionReceipt": "tamis.client.answers",
     "KeyInfo": "tamis.client.answers",

@@ -54,6 +54,7 @@ class ReceivedNotification(msgspec.Struct, frozen=True):
     subscription: Id
     event: Any  # a dict; None if it is not sent, or not kept any more
     cursor: int = -1  # to read on from, once this notification is dealt with
+    time: datetime | None = None  # when the event was put into the log
 
 
 class NotificationPage(msgspec.Struct, frozen=True):
@@ -84,3 +85,32 @@ class ExtensionReceipt(msgspec.Struct, frozen=True):
 
     sequence: int
     version: int
+
+
+class BulkLine(msgspec.Struct, frozen=True):
+    """The answer to one of many subscriptions: what `LeaseReceipt` has, or an error."""
+
+    line: int  # from 1
+    id: Id | None = None
+    ticket: str | None = None
+    until: datetime | None = None
+    secret: str | None = None
+    error: str | None = None
+
+
+class DeadLetterInfo(msgspec.Struct, frozen=True):
+    """A webhook that was given up."""
+
+    id: int
+    subscription: Id
+    sequence: int | None  # of the event; None: a warning that a lease ends
+    attempts: int
+    error: str
+    moment: datetime
+
+
+class DeadLetterList(msgspec.Struct, frozen=True):
+    """Some dead letters, and where to read on."""
+
+    dead_letters: list[DeadLetterInfo]
+    cursor: int | None  # None: these are the last

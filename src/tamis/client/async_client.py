@@ -74,15 +74,17 @@ class AsyncClient(Verbs, AsyncDriver):
         if rest is not None:
             yield await self.perform(rest)
 
-    async def subscriptions(self, *, q: str | None = None) -> AsyncIterator[SubscriptionInfo]:
+    async def subscriptions(
+        self, *, q: str | None = None, owner: str | None = None
+    ) -> AsyncIterator[SubscriptionInfo]:
         """All live subscriptions of the caller, page by page."""
-        page = await self.list(q=q)
+        page = await self.list(q=q, owner=owner, most=1000)
         while True:
             for each in page.subscriptions:
                 yield each
             if page.cursor is None:
                 return
-            page = await self.list(q=q, cursor=page.cursor)
+            page = await self.list(q=q, owner=owner, cursor=page.cursor, most=1000)
 
     async def notifications(
         self,
@@ -90,15 +92,17 @@ class AsyncClient(Verbs, AsyncDriver):
         *,
         ticket: str | None = None,
         after: int | None = None,
+        body: str | None = None,
         patience: float | None = None,
     ) -> AsyncIterator[ReceivedNotification]:
         """Notifications as they come, from a cursor on, without end.
 
         A lost connection is made again, and what it repeats is dropped. Store the `cursor` of a
         notification to go on from there after a restart of your program. Without `after`, begins
-        with what comes next. `patience` says after how many seconds without the service to give up.
+        with what comes next. `body` is that of `poll`. `patience` says after how many seconds
+        without the service to give up.
         """
-        feed = Feed(subscription, ticket, after, self._retries, patience)
+        feed = Feed(subscription, ticket, after, body, self._retries, patience)
         opening = feed.opening()
         if opening is not None:
             feed.opened(await self.perform(opening))

@@ -82,14 +82,16 @@ class Client(Verbs, Driver):
         if rest is not None:
             yield self.perform(rest)
 
-    def subscriptions(self, *, q: str | None = None) -> Iterator[SubscriptionInfo]:
+    def subscriptions(
+        self, *, q: str | None = None, owner: str | None = None
+    ) -> Iterator[SubscriptionInfo]:
         """All live subscriptions of the caller, page by page."""
-        page = self.list(q=q)
+        page = self.list(q=q, owner=owner, most=1000)
         while True:
             yield from page.subscriptions
             if page.cursor is None:
                 return
-            page = self.list(q=q, cursor=page.cursor)
+            page = self.list(q=q, owner=owner, cursor=page.cursor, most=1000)
 
     def notifications(
         self,
@@ -97,15 +99,17 @@ class Client(Verbs, Driver):
         *,
         ticket: str | None = None,
         after: int | None = None,
+        body: str | None = None,
         patience: float | None = None,
     ) -> Iterator[ReceivedNotification]:
         """Notifications as they come, from a cursor on, without end.
 
         A lost connection is made again, and what it repeats is dropped. Store the `cursor` of a
         notification to go on from there after a restart of your program. Without `after`, begins
-        with what comes next. `patience` says after how many seconds without the service to give up.
+        with what comes next. `body` is that of `poll`. `patience` says after how many seconds
+        without the service to give up.
         """
-        feed = Feed(subscription, ticket, after, self._retries, patience)
+        feed = Feed(subscription, ticket, after, body, self._retries, patience)
         opening = feed.opening()
         if opening is not None:
             feed.opened(self.perform(opening))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from tamis.client import plans
 from tamis.client.answers import Id, NotificationPage, ReceivedNotification
 from tamis.client.call import ServiceCall
@@ -27,11 +29,12 @@ class Feed:
         subscription: Id | None,
         ticket: str | None,
         after: int | None,
+        body: str | None,
         policy: Retries,
         patience: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._subscription, self._ticket = subscription, ticket
+        self._subscription, self._ticket, self._body = subscription, ticket, body
         self.cursor = after
         self._policy, self._patience, self._clock = policy, patience, clock
         self._above: set[tuple[int, Id]] = set()  # given, after the cursor
@@ -55,6 +58,7 @@ class Feed:
             headers["Tamis-Ticket"] = self._ticket
         path = plans.notifications_path(self._subscription)
         params = {"after": str(self.cursor)}
+        params |= {} if self._body is None else {"body": self._body}
         return ServiceCall("GET", path, lambda content: None, params, headers)
 
     def connected(self) -> None:
@@ -75,7 +79,7 @@ class Feed:
         self._alive = self._clock()
         if repeated:
             return None
-        return ReceivedNotification(found.sequence, found.subscription, found.event, self.cursor)
+        return msgspec.structs.replace(found, cursor=self.cursor)
 
     def refused(self, status: int, headers: Mapping[str, str], content: bytes) -> Pause:
         """The service refused the stream: for a while, or for good."""

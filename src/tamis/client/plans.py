@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from tamis.client.answers import (
+    BulkLine,
     ExplainedEvent,
     Id,
     KeyInfo,
@@ -68,17 +69,22 @@ def subscribe(
 
 def show(id: Id, *, ticket: str | None = None) -> ServiceCall[SubscriptionInfo]:
     """Show a live subscription. Its owner calls with a key, others with its ticket."""
-    return fetch(_place(id), SubscriptionInfo, headers=_with(ticket))
+    return fetch(place_of(id), SubscriptionInfo, headers=with_ticket(ticket))
 
 
 def list_page(
-    *, q: str | None = None, cursor: Id | None = None, most: int = 100
+    *,
+    q: str | None = None,
+    owner: str | None = None,
+    cursor: Id | None = None,
+    most: int = 100,
 ) -> ServiceCall[SubscriptionList]:
     """List the caller's live subscriptions, a page at a time: those whose condition contains `q`.
 
-    `subscriptions` goes through all pages.
+    An admin sees those of all owners, or of one. `subscriptions` goes through all pages.
     """
     params = {"most": str(most)}
+    params |= {} if owner is None else {"owner": owner}
     params |= {} if q is None else {"q": q}
     params |= {} if cursor is None else {"cursor": str(cursor)}
     return fetch("/v1/subscriptions", SubscriptionList, params)
@@ -96,7 +102,9 @@ def update(
     """Change what is given; the rest of the subscription stays, also its lease and ticket."""
     body = {"condition": condition, "name": name, "sink": _sink(sink), "metadata": metadata}
     given = {name: value for name, value in body.items() if value is not None}
-    return send("PATCH", _place(id), given, SubscriptionInfo, _with(ticket), repeatable=True)
+    return send(
+        "PATCH", place_of(id), given, SubscriptionInfo, with_ticket(ticket), repeatable=True
+    )
 
 
 def renew(
@@ -104,18 +112,37 @@ def renew(
 ) -> ServiceCall[SubscriptionInfo]:
     """Let the lease end so much later than now; None: it does not end."""
     body = {"lease": _seconds(lease)}
-    path = f"{_place(id)}/renew"
-    return send("POST", path, body, SubscriptionInfo, _with(ticket), repeatable=True)
+    path = f"{place_of(id)}/renew"
+    return send("POST", path, body, SubscriptionInfo, with_ticket(ticket), repeatable=True)
 
 
 def cancel(id: Id, *, ticket: str | None = None) -> ServiceCall[None]:
     """End a live subscription."""
-    return ServiceCall("DELETE", _place(id), _nothing, headers=_with(ticket))
+    return ServiceCall("DELETE", place_of(id), _nothing, headers=with_ticket(ticket))
 
 
-def rotate_secret(id: Id, *, ticket: str | None = None) -> ServiceCall[str]:
-    """Make a new secret for the webhooks of a subscription. For a day, both sign."""
-    return send("POST", f"{_place(id)}/sink/rotate", None, str, _with(ticket), member="secret")
+def subscribe_many(
+    subscriptions: Iterable[Mapping[str, Any]],
+    *,
+    together: bool = False,
+    request_key: str | None = None,
+) -> ServiceCall[list[BulkLine]]:
+    """Subscribe to many conditions in one request; the answer has a line for each, in order.
+
+    Each is a dict with a `condition` and what else `subscribe` takes; `lease` is in seconds. The
+    line of a wrong one has an `error`, and the others are subscribed to. With `together`, a wrong
+    one refuses all. A request has at most 16 MB unless the service says otherwise.
+    """
+    key = secrets.token_hex(16) if request_key is None else request_key
+    return ServiceCall(
+        "POST",
+        "/v1/subscriptions/bulk",
+        _bulk_lines,
+        {"together": "true"} if together else {},
+        {"Content-Type": "application/x-ndjson", "Idempotency-Key": key},
+        b"\n".join(map(_encoded, subscriptions)),
+        repeatable=True,
+    )
 
 
 # -- notifications --------------------------------------------------------------------------------
@@ -128,21 +155,26 @@ def poll(
     after: int | None = None,
     wait: float = 0,
     most: int = 1000,
+    body: str | None = None,
 ) -> ServiceCall[NotificationPage]:
     """Read notifications after a cursor: of one subscription, or of all that the caller may read.
 
     Waits up to `wait` seconds for the first one. Without `after`, those from now on. Ask again with
-    the `cursor` of the answer.
+    the `cursor` of the answer. `body` says how much of an event to show: `event`, `none`, or names
+    of attributes with commas between; the default is what the subscription asks for.
     """
     params = {"wait": str(round(wait)), "most": str(most)}
+    params |= {} if body is None else {"body": body}
     params |= {} if after is None else {"after": str(after)}
     path = notifications_path(subscription)
-    return fetch(path, NotificationPage, params, _with(ticket), read=_page)
+    return fetch(path, NotificationPage, params, with_ticket(ticket), read=_page)
 
 
 def notifications_path(subscription: Id | None) -> str:
     """The path of the notifications of a subscription, or of all."""
-    return "/v1/notifications" if subscription is None else f"{_place(subscription)}/notifications"
+    return (
+        "/v1/notifications" if subscription is None else f"{place_of(subscription)}/notifications"
+    )
 
 
 def cursor(consumer: str) -> ServiceCall[int]:
@@ -286,11 +318,17 @@ def _page(content: bytes) -> NotificationPage:
     return NotificationPage(known, page.cursor)
 
 
+def _bulk_lines(content: bytes) -> list[BulkLine]:
+    read = reader(BulkLine)
+    return [read(line) for line in content.splitlines() if line]
+
+
 def _nothing(content: bytes) -> None:
     return None
 
 
-def _place(id: Id) -> str:
+def place_of(id: Id) -> str:
+    """The path of a subscription."""
     return f"/v1/subscriptions/{quoted(str(id))}"
 
 
@@ -299,7 +337,8 @@ def quoted(text: str) -> str:
     return quote(text, safe="")
 
 
-def _with(ticket: str | None) -> dict[str, str]:
+def with_ticket(ticket: str | None) -> dict[str, str]:
+    """The header that proves a subscriber, if there is a ticket."""
     return {} if ticket is None else {_TICKET: ticket}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.client import plans, schema_plans
+from tamis.client import delivery_plans, plans, schema_plans
 from tamis.client.call import Verb
 from tamis.client.event_batches import publish
 
@@ -13,12 +13,12 @@ class Verbs:
     publish = Verb(publish)
     event = Verb(plans.event)
     subscribe = Verb(plans.subscribe)
+    subscribe_many = Verb(plans.subscribe_many)
     show = Verb(plans.show)
     list = Verb(plans.list_page)
     update = Verb(plans.update)
     renew = Verb(plans.renew)
     cancel = Verb(plans.cancel)
-    rotate_secret = Verb(plans.rotate_secret)
     poll = Verb(plans.poll)
     cursor = Verb(plans.cursor)
     set_cursor = Verb(plans.set_cursor)
@@ -35,3 +35,7 @@ class Verbs:
     create_key = Verb(plans.create_key)
     list_keys = Verb(plans.list_keys)
     revoke_key = Verb(plans.revoke_key)
+    rotate_secret = Verb(delivery_plans.rotate_secret)
+    dead_letters = Verb(delivery_plans.dead_letters)
+    retry_dead_letter = Verb(delivery_plans.retry_dead_letter)
+    replay = Verb(delivery_plans.replay)

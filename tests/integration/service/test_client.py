@@ -89,6 +89,10 @@ def test_a_subscriber_is_notified(client: Any) -> None:
     assert (found.sequence, found.subscription) == (receipt.first, lease.id)
     assert found.event == {"price": 4, "title": "oak"}
     assert found.cursor == receipt.first
+    assert abs(found.time - datetime.now(UTC)) < timedelta(minutes=10)
+    found = client.notifications(lease.id, ticket=lease.ticket, after=-1, body="title")
+    assert next(found).event == {"title": "oak"}
+    found.close()
     later = client.poll(lease.id, ticket=lease.ticket, after=page.cursor)
     assert later.notifications == []
 
@@ -210,6 +214,17 @@ def test_a_webhook_is_verified(client: Any) -> None:
     client.cancel(lease.id, ticket=lease.ticket)
 
 
+def test_many_are_subscribed_at_once(client: Any) -> None:
+    given = [{"condition": f"price < {at}", "lease": 60} for at in range(5)]
+    given[2] = {"condition": "titel = x"}
+    made = client.subscribe_many(given)
+    assert [each.line for each in made if each.error is None] == [1, 2, 4, 5]
+    assert "titel" in made[2].error
+    assert client.show(made[4].id, ticket=made[4].ticket).condition == "price < 4"
+    with pytest.raises(ServiceError, match="none was added"):
+        client.subscribe_many(given, together=True)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_readers_and_subscribers_outlive_a_restart(kind: str, tmp_path: Path) -> None:
     """Killed in the middle: a reader misses nothing and gets nothing twice."""
@@ -251,6 +266,9 @@ def test_keys_make_owners(tmp_path: Path) -> None:
             with Client(server.address, key=key) as ann:
                 ids = [ann.subscribe(f"price < {at}").id for at in range(1, 130)]
                 assert [each.id for each in ann.subscriptions()] == ids
+                page = ann.list(most=100)
+                assert [each.id for each in ann.list(cursor=page.cursor).subscriptions] == ids[100:]
+                assert [each.id for each in root.subscriptions(owner="ann")] == ids
                 assert [each.id for each in ann.subscriptions(q="price < 12")] == [
                     ids[11], *ids[119:129]
                 ]  # fmt: skip

@@ -99,6 +99,12 @@ def test_a_subscriber_is_notified(stub: Stub) -> None:
     (found,) = islice(_notified(stub, lease), 1)
     assert (found.sequence, found.subscription) == (receipt.first, lease.id)
     assert json.loads(found.event) == {"price": 4, "title": "here"}
+    assert abs(found.time.seconds - time.time()) < 600
+    asked = pb.NotificationsRequest(
+        subscription=lease.id, ticket=lease.ticket, after=-1, body="price"
+    )
+    groups = (group for group in stub.Notifications(asked) if group.notifications)
+    assert json.loads(next(groups).notifications[0].event) == {"price": 4}
 
 
 def test_a_subscription_lives_and_ends(stub: Stub) -> None:
@@ -321,6 +327,9 @@ def test_keys_make_owners(tmp_path: Path) -> None:
         assert [each.id for each in (*first.subscriptions, *rest.subscriptions)] == ids
         assert not rest.HasField("cursor")
         assert first.subscriptions[0].owner == "ann"
+        assert len(root.List(pb.ListRequest(owner="ann")).subscriptions) == 5
+        code, _ = _refused(ann.List, pb.ListRequest(owner="root"))
+        assert code == grpc.StatusCode.PERMISSION_DENIED
         receipt = root.Publish(_published(price=4))
         stream = ann.Notifications(pb.NotificationsRequest(after=receipt.first - 1))
         groups = (each for each in stream if each.notifications)

@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,47 @@ def test_keys_of_a_folder_and_of_a_service(
         assert said(capsys, "keys", "list", folder) == listed
         assert run("keys", "revoke", listed[1]["id"]) == 0
         assert "there is no key" in refused(capsys, "keys", "revoke", folder, listed[1]["id"])
+
+
+def test_dead_letters_are_tried_again(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A receiver that is gone (410) makes dead letters at once."""
+    folder, status = tmp_path / "data", [410]
+    got: list[bytes] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(status[0])
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    receiver = HTTPServer(("127.0.0.1", 0), Receiver)
+    with running(folder, "--keys", "--allow-sink", "127.0.0.1") as server:
+        monkeypatch.setenv("TAMIS_SERVER", server.address)
+        role = ("--name", "root", "--role", "admin")
+        key = said(capsys, "keys", "create", str(folder), *role)["key"]
+        monkeypatch.setenv("TAMIS_KEY", key)
+        sink = f"http://127.0.0.1:{receiver.server_port}/"
+        lease = said(capsys, "subscribe", "price < 5", "--sink", sink)
+        with Client(server.address, key=key) as client:
+            client.publish([{"price": 1}, {"price": 2}])
+            for _ in range(2):
+                receiver.handle_request()
+            while len(found := client.dead_letters().dead_letters) < 2:
+                time.sleep(0.05)
+        assert run("dead", "list") == 0
+        assert "410" in capsys.readouterr().out
+        status[0] = 204
+        assert said(capsys, "dead", "retry", str(found[0].id)) == {"replayed": 1}
+        receiver.handle_request()
+        assert said(capsys, "dead", "replay", str(lease["id"])) == {"replayed": 1}
+        receiver.handle_request()
+        assert {json.loads(each)["data"]["event"]["price"] for each in got[2:]} == {1, 2}
+        assert "no dead letter" in refused(capsys, "dead", "retry", "99")
+    receiver.server_close()
 
 
 def test_tail_outlives_a_restart(tmp_path: Path) -> None:

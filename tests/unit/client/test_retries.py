@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tamis.client import plans
+from tamis.client import delivery_plans, plans
 from tamis.client.call import ServiceCall
 from tamis.client.event_batches import EventBatcher, SourcedEvent, publish
 from tamis.client.feed import Feed
@@ -38,7 +38,7 @@ def _problem(status: int, **fields: Any) -> bytes:
         (plans.poll(), True),
         (plans.cancel(7), False),
         (plans.create_key("ann", ["admin"]), False),
-        (plans.rotate_secret(7), False),
+        (delivery_plans.rotate_secret(7), False),
     ],
     ids=lambda each: f"{each.method} {each.path}" if isinstance(each, ServiceCall) else "",
 )
@@ -114,7 +114,7 @@ def test_batches_are_full_by_number_or_by_size() -> None:
 def test_a_feed_drops_what_a_reconnect_repeats() -> None:
     """The last notification of an event has a cursor; until it comes, the event comes again."""
     now = [0.0]
-    feed = Feed(None, None, 4, Retries(first=1, longest=2), 60, lambda: now[0])
+    feed = Feed(None, None, 4, None, Retries(first=1, longest=2), 60, lambda: now[0])
 
     def given(id: str, sequence: int, subscription: int) -> tuple[int, Any, int] | None:
         data = json.dumps({"sequence": sequence, "subscription": subscription, "event": {}})

@@ -120,11 +120,12 @@ def groups_of(page: Page) -> Iterator[pb.NotificationGroup]:
             yield pb.NotificationGroup(notifications=rows, cursor=cursor)
             rows, size = [], 0
         event = None if each.event is None else each.event.encode()
-        rows.append(
-            pb.Notification(
-                sequence=each.sequence, subscription=str(each.subscription), event=event
-            )
+        row = pb.Notification(
+            sequence=each.sequence, subscription=str(each.subscription), event=event
         )
+        if each.time is not None:
+            row.time.FromMicroseconds(each.time)
+        rows.append(row)
         size += 50 + len(event or b"")
         after = page.notifications[at + 1 : at + 2]
         last = not after or after[0].sequence != each.sequence

@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtamis/service/rpc/tamis.proto\x12\x08tamis.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x01\n\x05\x45vent\x12\x0c\n\x04json\x18\x01 \x01(\x0c\x12\x13\n\x06source\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x0f\n\x02id\x18\x03 \x01(\tH\x01\x88\x01\x01\x12(\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\x07\x63ontext\x18\x05 \x03(\x0b\x32\x1c.tamis.v1.Event.ContextEntry\x1a.\n\x0c\x43ontextEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\t\n\x07_sourceB\x05\n\x03_id\"1\n\x0ePublishRequest\x12\x1f\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x0f.tamis.v1.Event\"v\n\x0fPublishResponse\x12\x12\n\x05\x66irst\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x12\n\nduplicates\x18\x03 \x01(\x03\x12\"\n\x07problem\x18\x04 \x01(\x0b\x32\x11.tamis.v1.ProblemB\x08\n\x06_first\"7\n\x07Problem\x12\x0e\n\x06status\x18\x01 \x01(\x05\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\t\x12\x0c\n\x04json\x18\x03 \x01(\x0c\"\x14\n\x04Sink\x12\x0c\n\x04json\x18\x01 \x01(\x0c\"\xa4\x02\n\x10SubscribeRequest\x12\x11\n\tcondition\x18\x01 \x01(\t\x12(\n\x05lease\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07\x65ndless\x18\x03 \x01(\x08\x12\x15\n\x08language\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04name\x18\x05 \x01(\tH\x01\x88\x01\x01\x12\x1c\n\x04sink\x18\x06 \x01(\x0b\x32\x0e.tamis.v1.Sink\x12\x15\n\x08metadata\x18\x07 \x01(\x0cH\x02\x88\x01\x01\x12\x18\n\x0brequest_key\x18\x08 \x01(\tH\x03\x88\x01\x01\x12\x0f\n\x02id\x18\t \x01(\tH\x04\x88\x01\x01\x42\x0b\n\t_languageB\x07\n\x05_nameB\x0b\n\t_metadataB\x0e\n\x0c_request_keyB\x05\n\x03_id\"z\n\x11SubscribeResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\t\x12)\n\x05until\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x06secret\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_secret\"\xe6\x01\n\x0cSubscription\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\tcondition\x18\x02 \x01(\t\x12\x10\n\x08language\x18\x03 \x01(\t\x12\x12\n\x05owner\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04name\x18\x05 \x01(\tH\x01\x88\x01\x01\x12)\n\x05until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\x04sink\x18\x07 \x01(\x0b\x32\x0e.tamis.v1.Sink\x12\x15\n\x08metadata\x18\x08 \x01(\x0cH\x02\x88\x01\x01\x42\x08\n\x06_ownerB\x07\n\x05_nameB\x0b\n\t_metadata\"9\n\x0bShowRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x06ticket\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_ticket\"Q\n\x0bListRequest\x12\x0e\n\x01q\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x0c\n\x04most\x18\x03 \x01(\x05\x42\x04\n\x02_qB\t\n\x07_cursor\"]\n\x0cListResponse\x12-\n\rsubscriptions\x18\x01 \x03(\x0b\x32\x16.tamis.v1.Subscription\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_cursor\"\xbf\x01\n\rUpdateRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x06ticket\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x16\n\tcondition\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x11\n\x04name\x18\x04 \x01(\tH\x02\x88\x01\x01\x12\x1c\n\x04sink\x18\x05 \x01(\x0b\x32\x0e.tamis.v1.Sink\x12\x15\n\x08metadata\x18\x06 \x01(\x0cH\x03\x88\x01\x01\x42\t\n\x07_ticketB\x0c\n\n_conditionB\x07\n\x05_nameB\x0b\n\t_metadata\"u\n\x0cRenewRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x06ticket\x18\x02 \x01(\tH\x00\x88\x01\x01\x12(\n\x05lease\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07\x65ndless\x18\x04 \x01(\x08\x42\t\n\x07_ticket\";\n\rCancelRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x06ticket\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_ticket\"\x10\n\x0e\x43\x61ncelResponse\"\x80\x01\n\x14NotificationsRequest\x12\x19\n\x0csubscription\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06ticket\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x12\n\x05\x61\x66ter\x18\x03 \x01(\x03H\x02\x88\x01\x01\x42\x0f\n\r_subscriptionB\t\n\x07_ticketB\x08\n\x06_after\"T\n\x0cNotification\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x14\n\x0csubscription\x18\x02 \x01(\t\x12\x12\n\x05\x65vent\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x42\x08\n\x06_event\"R\n\x11NotificationGroup\x12-\n\rnotifications\x18\x01 \x03(\x0b\x32\x16.tamis.v1.Notification\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\x03\"E\n\x0c\x43heckRequest\x12\x11\n\tcondition\x18\x01 \x01(\t\x12\x15\n\x08language\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x0b\n\t_language\"\x0f\n\rCheckResponse\"V\n\x0e\x45xplainRequest\x12\x11\n\tcondition\x18\x01 \x01(\t\x12\r\n\x05\x65vent\x18\x02 \x01(\x0c\x12\x15\n\x08language\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x0b\n\t_language\"7\n\x0f\x45xplainResponse\x12\x0f\n\x07matches\x18\x01 \x01(\x08\x12\x13\n\x0b\x65xplanation\x18\x02 \x01(\t\"\x1d\n\x0cMatchRequest\x12\r\n\x05\x65vent\x18\x01 \x01(\x0c\"&\n\rMatchResponse\x12\x15\n\rsubscriptions\x18\x01 \x03(\t\"\x0f\n\rSchemaRequest\"\x1e\n\x0eSchemaResponse\x12\x0c\n\x04json\x18\x01 \x01(\x0c\x32\xb7\x06\n\x05Tamis\x12>\n\x07Publish\x12\x18.tamis.v1.PublishRequest\x1a\x19.tamis.v1.PublishResponse\x12H\n\rPublishStream\x12\x18.tamis.v1.PublishRequest\x1a\x19.tamis.v1.PublishResponse(\x01\x30\x01\x12\x44\n\tSubscribe\x12\x1a.tamis.v1.SubscribeRequest\x1a\x1b.tamis.v1.SubscribeResponse\x12\x35\n\x04Show\x12\x15.tamis.v1.ShowRequest\x1a\x16.tamis.v1.Subscription\x12\x35\n\x04List\x12\x15.tamis.v1.ListRequest\x1a\x16.tamis.v1.ListResponse\x12\x39\n\x06Update\x12\x17.tamis.v1.UpdateRequest\x1a\x16.tamis.v1.Subscription\x12\x37\n\x05Renew\x12\x16.tamis.v1.RenewRequest\x1a\x16.tamis.v1.Subscription\x12;\n\x06\x43\x61ncel\x12\x17.tamis.v1.CancelRequest\x1a\x18.tamis.v1.CancelResponse\x12N\n\rNotifications\x12\x1e.tamis.v1.NotificationsRequest\x1a\x1b.tamis.v1.NotificationGroup0\x01\x12\x38\n\x05\x43heck\x12\x16.tamis.v1.CheckRequest\x1a\x17.tamis.v1.CheckResponse\x12>\n\x07\x45xplain\x12\x18.tamis.v1.ExplainRequest\x1a\x19.tamis.v1.ExplainResponse\x12\x38\n\x05Match\x12\x16.tamis.v1.MatchRequest\x1a\x17.tamis.v1.MatchResponse\x12;\n\x06Schema\x12\x17.tamis.v1.SchemaRequest\x1a\x18.tamis.v1.SchemaResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtamis/service/rpc/tamis.proto\x12\x08tamis.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x01\n\x05\x45vent\x12\x0c\n\x04json\x18\x01 \x01(\x0c\x12\x13\n\x06source\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x0f\n\x02id\x18\x03 \x01(\tH\x01\x88\x01\x01\x12(\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\x07\x63ontext\x18\x05 \x03(\x0b\x32\x1c.tamis.v1.Event.ContextEntry\x1a.\n\x0c\x43ontextEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\t\n\x07_sourceB\x05\n\x03_id\"1\n\x0ePublishRequest\x12\x1f\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x0f.tamis.v1.Event\"v\n\x0fPublishResponse\x12\x12\n\x05\x66irst\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x12\n\nduplicates\x18\x03 \x01(\x03\x12\"\n\x07problem\x18\x04 \x01(\x0b\x32\x11.tamis.v1.ProblemB\x08\n\x06_first\"7\n\x07Problem\x12\x0e\n\x06status\x18\x01 \x01(\x05\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\t\x12\x0c\n\x04json\x18\x03 \x01(\x0c\"\x14\n\x04Sink\x12\x0c\n\x04json\x18\x01 \x01(\x0c\"\xa4\x02\n\x10SubscribeRequest\x12\x11\n\tcondition\x18\x01 \x01(\t\x12(\n\x05lease\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07\x65ndless\x18\x03 \x01(\x08\x12\x15\n\x08language\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04name\x18\x05 \x01(\tH\x01\x88\x01\x01\x12\x1c\n\x04sink\x18\x06 \x01(\x0b\x32\x0e.tamis.v1.Sink\x12\x15\n\x08metadata\x18\x07 \x01(\x0cH\x02\x88\x01\x01\x12\x18\n\x0brequest_key\x18\x08 \x01(\tH\x03\x88\x01\x01\x12\x0f\n\x02id\x18\t \x01(\tH\x04\x88\x01\x01\x42\x0b\n\t_languageB\x07\n\x05_nameB\x0b\n\t_metadataB\x0e\n\x0c_request_keyB\x05\n\x03_id\"z\n\x11SubscribeResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\t\x12)\n\x05until\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x06secret\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_secret\"\xe6\x01\n\x0cSubscription\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\tcondition\x18\x02 \x01(\t\x12\x10\n\x08language\x18\x03 \x01(\t\x12\x12\n\x05owner\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04name\x18\x05 \x01(\tH\x01\x88\x01\x01\x12)\n\x05until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\x04sink\x18\x07 \x01(\x0b\x32\x0e.tamis.v1.Sink\x12\x15\n\x08metadata\x18\x08 \x01(\x0cH\x02\x88\x01\x01\x42\x08\n\x06_ownerB\x07\n\x05_nameB\x0b\n\t_metadata\"9\n\x0bShowRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x06ticket\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_ticket\"o\n\x0bListRequest\x12\x0e\n\x01q\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x0c\n\x04most\x18\x03 \x01(\x05\x12\x12\n\x05owner\x18\x04 \x01(\tH\x02\x88\x01\x01\x42\x04\n\x02_qB\t\n\x07_cursorB\x08\n\x06_owner\"]\n\x0cListResponse\x12-\n\rsubscriptions\x18\x01 \x03(\x0b\x32\x16.tamis.v1.Subscription\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_cursor\"\xbf\x01\n\rUpdateRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x06ticket\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x16\n\tcondition\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x11\n\x04name\x18\x04 \x01(\tH\x02\x88\x01\x01\x12\x1c\n\x04sink\x18\x05 \x01(\x0b\x32\x0e.tamis.v1.Sink\x12\x15\n\x08metadata\x18\x06 \x01(\x0cH\x03\x88\x01\x01\x42\t\n\x07_ticketB\x0c\n\n_conditionB\x07\n\x05_nameB\x0b\n\t_metadata\"u\n\x0cRenewRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x06ticket\x18\x02 \x01(\tH\x00\x88\x01\x01\x12(\n\x05lease\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07\x65ndless\x18\x04 \x01(\x08\x42\t\n\x07_ticket\";\n\rCancelRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x06ticket\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_ticket\"\x10\n\x0e\x43\x61ncelResponse\"\x9c\x01\n\x14NotificationsRequest\x12\x19\n\x0csubscription\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06ticket\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x12\n\x05\x61\x66ter\x18\x03 \x01(\x03H\x02\x88\x01\x01\x12\x11\n\x04\x62ody\x18\x04 \x01(\tH\x03\x88\x01\x01\x42\x0f\n\r_subscriptionB\t\n\x07_ticketB\x08\n\x06_afterB\x07\n\x05_body\"~\n\x0cNotification\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x14\n\x0csubscription\x18\x02 \x01(\t\x12\x12\n\x05\x65vent\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12(\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\n\x06_event\"R\n\x11NotificationGroup\x12-\n\rnotifications\x18\x01 \x03(\x0b\x32\x16.tamis.v1.Notification\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\x03\"E\n\x0c\x43heckRequest\x12\x11\n\tcondition\x18\x01 \x01(\t\x12\x15\n\x08language\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x0b\n\t_language\"\x0f\n\rCheckResponse\"V\n\x0e\x45xplainRequest\x12\x11\n\tcondition\x18\x01 \x01(\t\x12\r\n\x05\x65vent\x18\x02 \x01(\x0c\x12\x15\n\x08language\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x0b\n\t_language\"7\n\x0f\x45xplainResponse\x12\x0f\n\x07matches\x18\x01 \x01(\x08\x12\x13\n\x0b\x65xplanation\x18\x02 \x01(\t\"\x1d\n\x0cMatchRequest\x12\r\n\x05\x65vent\x18\x01 \x01(\x0c\"&\n\rMatchResponse\x12\x15\n\rsubscriptions\x18\x01 \x03(\t\"\x0f\n\rSchemaRequest\"\x1e\n\x0eSchemaResponse\x12\x0c\n\x04json\x18\x01 \x01(\x0c\x32\xb7\x06\n\x05Tamis\x12>\n\x07Publish\x12\x18.tamis.v1.PublishRequest\x1a\x19.tamis.v1.PublishResponse\x12H\n\rPublishStream\x12\x18.tamis.v1.PublishRequest\x1a\x19.tamis.v1.PublishResponse(\x01\x30\x01\x12\x44\n\tSubscribe\x12\x1a.tamis.v1.SubscribeRequest\x1a\x1b.tamis.v1.SubscribeResponse\x12\x35\n\x04Show\x12\x15.tamis.v1.ShowRequest\x1a\x16.tamis.v1.Subscription\x12\x35\n\x04List\x12\x15.tamis.v1.ListRequest\x1a\x16.tamis.v1.ListResponse\x12\x39\n\x06Update\x12\x17.tamis.v1.UpdateRequest\x1a\x16.tamis.v1.Subscription\x12\x37\n\x05Renew\x12\x16.tamis.v1.RenewRequest\x1a\x16.tamis.v1.Subscription\x12;\n\x06\x43\x61ncel\x12\x17.tamis.v1.CancelRequest\x1a\x18.tamis.v1.CancelResponse\x12N\n\rNotifications\x12\x1e.tamis.v1.NotificationsRequest\x1a\x1b.tamis.v1.NotificationGroup0\x01\x12\x38\n\x05\x43heck\x12\x16.tamis.v1.CheckRequest\x1a\x17.tamis.v1.CheckResponse\x12>\n\x07\x45xplain\x12\x18.tamis.v1.ExplainRequest\x1a\x19.tamis.v1.ExplainResponse\x12\x38\n\x05Match\x12\x16.tamis.v1.MatchRequest\x1a\x17.tamis.v1.MatchResponse\x12;\n\x06Schema\x12\x17.tamis.v1.SchemaRequest\x1a\x18.tamis.v1.SchemaResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -56,39 +56,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SHOWREQUEST']._serialized_start=1227
   _globals['_SHOWREQUEST']._serialized_end=1284
   _globals['_LISTREQUEST']._serialized_start=1286
-  _globals['_LISTREQUEST']._serialized_end=1367
-  _globals['_LISTRESPONSE']._serialized_start=1369
-  _globals['_LISTRESPONSE']._serialized_end=1462
-  _globals['_UPDATEREQUEST']._serialized_start=1465
-  _globals['_UPDATEREQUEST']._serialized_end=1656
-  _globals['_RENEWREQUEST']._serialized_start=1658
-  _globals['_RENEWREQUEST']._serialized_end=1775
-  _globals['_CANCELREQUEST']._serialized_start=1777
-  _globals['_CANCELREQUEST']._serialized_end=1836
-  _globals['_CANCELRESPONSE']._serialized_start=1838
-  _globals['_CANCELRESPONSE']._serialized_end=1854
-  _globals['_NOTIFICATIONSREQUEST']._serialized_start=1857
-  _globals['_NOTIFICATIONSREQUEST']._serialized_end=1985
-  _globals['_NOTIFICATION']._serialized_start=1987
-  _globals['_NOTIFICATION']._serialized_end=2071
-  _globals['_NOTIFICATIONGROUP']._serialized_start=2073
-  _globals['_NOTIFICATIONGROUP']._serialized_end=2155
-  _globals['_CHECKREQUEST']._serialized_start=2157
-  _globals['_CHECKREQUEST']._serialized_end=2226
-  _globals['_CHECKRESPONSE']._serialized_start=2228
-  _globals['_CHECKRESPONSE']._serialized_end=2243
-  _globals['_EXPLAINREQUEST']._serialized_start=2245
-  _globals['_EXPLAINREQUEST']._serialized_end=2331
-  _globals['_EXPLAINRESPONSE']._serialized_start=2333
-  _globals['_EXPLAINRESPONSE']._serialized_end=2388
-  _globals['_MATCHREQUEST']._serialized_start=2390
-  _globals['_MATCHREQUEST']._serialized_end=2419
-  _globals['_MATCHRESPONSE']._serialized_start=2421
-  _globals['_MATCHRESPONSE']._serialized_end=2459
-  _globals['_SCHEMAREQUEST']._serialized_start=2461
-  _globals['_SCHEMAREQUEST']._serialized_end=2476
-  _globals['_SCHEMARESPONSE']._serialized_start=2478
-  _globals['_SCHEMARESPONSE']._serialized_end=2508
-  _globals['_TAMIS']._serialized_start=2511
-  _globals['_TAMIS']._serialized_end=3334
+  _globals['_LISTREQUEST']._serialized_end=1397
+  _globals['_LISTRESPONSE']._serialized_start=1399
+  _globals['_LISTRESPONSE']._serialized_end=1492
+  _globals['_UPDATEREQUEST']._serialized_start=1495
+  _globals['_UPDATEREQUEST']._serialized_end=1686
+  _globals['_RENEWREQUEST']._serialized_start=1688
+  _globals['_RENEWREQUEST']._serialized_end=1805
+  _globals['_CANCELREQUEST']._serialized_start=1807
+  _globals['_CANCELREQUEST']._serialized_end=1866
+  _globals['_CANCELRESPONSE']._serialized_start=1868
+  _globals['_CANCELRESPONSE']._serialized_end=1884
+  _globals['_NOTIFICATIONSREQUEST']._serialized_start=1887
+  _globals['_NOTIFICATIONSREQUEST']._serialized_end=2043
+  _globals['_NOTIFICATION']._serialized_start=2045
+  _globals['_NOTIFICATION']._serialized_end=2171
+  _globals['_NOTIFICATIONGROUP']._serialized_start=2173
+  _globals['_NOTIFICATIONGROUP']._serialized_end=2255
+  _globals['_CHECKREQUEST']._serialized_start=2257
+  _globals['_CHECKREQUEST']._serialized_end=2326
+  _globals['_CHECKRESPONSE']._serialized_start=2328
+  _globals['_CHECKRESPONSE']._serialized_end=2343
+  _globals['_EXPLAINREQUEST']._serialized_start=2345
+  _globals['_EXPLAINREQUEST']._serialized_end=2431
+  _globals['_EXPLAINRESPONSE']._serialized_start=2433
+  _globals['_EXPLAINRESPONSE']._serialized_end=2488
+  _globals['_MATCHREQUEST']._serialized_start=2490
+  _globals['_MATCHREQUEST']._serialized_end=2519
+  _globals['_MATCHRESPONSE']._serialized_start=2521
+  _globals['_MATCHRESPONSE']._serialized_end=2559
+  _globals['_SCHEMAREQUEST']._serialized_start=2561
+  _globals['_SCHEMAREQUEST']._serialized_end=2576
+  _globals['_SCHEMARESPONSE']._serialized_start=2578
+  _globals['_SCHEMARESPONSE']._serialized_end=2608
+  _globals['_TAMIS']._serialized_start=2611
+  _globals['_TAMIS']._serialized_end=3434
 # @@protoc_insertion_point(module_scope)

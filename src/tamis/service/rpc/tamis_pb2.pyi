@@ -128,14 +128,16 @@ class ShowRequest(_message.Message):
     def __init__(self, id: _Optional[str] = ..., ticket: _Optional[str] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("q", "cursor", "most")
+    __slots__ = ("q", "cursor", "most", "owner")
     Q_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     MOST_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
     q: str
     cursor: str
     most: int
-    def __init__(self, q: _Optional[str] = ..., cursor: _Optional[str] = ..., most: _Optional[int] = ...) -> None: ...
+    owner: str
+    def __init__(self, q: _Optional[str] = ..., cursor: _Optional[str] = ..., most: _Optional[int] = ..., owner: _Optional[str] = ...) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("subscriptions", "cursor")
@@ -186,24 +188,28 @@ class CancelResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class NotificationsRequest(_message.Message):
-    __slots__ = ("subscription", "ticket", "after")
+    __slots__ = ("subscription", "ticket", "after", "body")
     SUBSCRIPTION_FIELD_NUMBER: _ClassVar[int]
     TICKET_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
     subscription: str
     ticket: str
     after: int
-    def __init__(self, subscription: _Optional[str] = ..., ticket: _Optional[str] = ..., after: _Optional[int] = ...) -> None: ...
+    body: str
+    def __init__(self, subscription: _Optional[str] = ..., ticket: _Optional[str] = ..., after: _Optional[int] = ..., body: _Optional[str] = ...) -> None: ...
 
 class Notification(_message.Message):
-    __slots__ = ("sequence", "subscription", "event")
+    __slots__ = ("sequence", "subscription", "event", "time")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     subscription: str
     event: bytes
-    def __init__(self, sequence: _Optional[int] = ..., subscription: _Optional[str] = ..., event: _Optional[bytes] = ...) -> None: ...
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, sequence: _Optional[int] = ..., subscription: _Optional[str] = ..., event: _Optional[bytes] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping[str, object]]] = ...) -> None: ...
 
 class NotificationGroup(_message.Message):
     __slots__ = ("notifications", "cursor")

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
-from tamis.broker.access.caller import PUBLISHER, SUBSCRIBER, Caller
+from tamis.broker.access.caller import PUBLISHER, SUBSCRIBER, AccessError, Caller
 from tamis.broker.matching.notification_reader import Page
+from tamis.broker.notification_body import parse_body
 from tamis.errors import BrokerError, TamisError
 from tamis.language.dialects import NATIVE
 from tamis.service.context import ServiceContext
@@ -116,8 +117,11 @@ class GrpcVerbs:
             raise BrokerError(f"most: is from 1 to {_MOST:,}, not {most:,}")
         if caller.name is None and not caller.is_admin:
             return pb.ListResponse()
+        owner = request.owner if request.HasField("owner") else None
+        if owner is not None and not caller.owns(owner):
+            raise AccessError("only an admin lists the subscriptions of another owner")
         found = self._broker.state.subscriptions(
-            None if caller.is_admin else caller.name,
+            owner if caller.is_admin else caller.name,
             containing=request.q if request.HasField("q") else None,
             after=self._id(request.cursor) if request.HasField("cursor") else None,
             most=most,
@@ -166,11 +170,12 @@ class GrpcVerbs:
         """gRPC takes the next message when the reader has taken those before: nothing piles up."""
         id = self._id(request.subscription) if request.HasField("subscription") else None
         ticket = _ticket(request)
+        body = parse_body(request.body) if request.HasField("body") else None
 
         def read(after: int) -> Page:
             """Who may read is asked for each page: a key may be revoked meanwhile."""
             ids = self._broker.readable(self._caller(context), id, ticket)
-            return self._broker.notifications(after, ids, _MOST)
+            return self._broker.notifications(after, ids, _MOST, body=body)
 
         waiting = self._server.waiting
         after = request.after if request.HasField("after") else self._broker.matching.matched - 1
