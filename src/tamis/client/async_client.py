@@ -118,7 +118,7 @@ class AsyncClient(Verbs, AsyncDriver):
                     else:
                         feed.connected()
                         async for each in httpx2.EventSource(answer, None):
-                            found = feed.received(each.id, each.data)
+                            found = feed.received(each.event, each.id, each.data)
                             if found is not None:
                                 yield found
                         pause = feed.lost(None)

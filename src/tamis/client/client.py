@@ -123,7 +123,7 @@ class Client(Verbs, Driver):
                     else:
                         feed.connected()
                         for each in httpx2.EventSource(answer, None):
-                            found = feed.received(each.id, each.data)
+                            found = feed.received(each.event, each.id, each.data)
                             if found is not None:
                                 yield found
                         pause = feed.lost(None)

@@ -14,6 +14,7 @@ from tamis.client.retries import Pause, Retries, may_pass
 from tamis.client.service_error import ServiceError, UnreachableError, read_problem
 
 SILENCE = 45.0  # seconds; the service says something every 15
+_NOTIFICATION = "notification"
 _read = plans.reader(ReceivedNotification)
 
 
@@ -65,8 +66,11 @@ class Feed:
         """A stream began."""
         self._failures, self._alive = 0, self._clock()
 
-    def received(self, id: str, data: str) -> ReceivedNotification | None:
-        """A notification of the stream; None if it was given before."""
+    def received(self, kind: str, id: str, data: str) -> ReceivedNotification | None:
+        """A notification of the stream; None for other messages, and if it was given before."""
+        self._alive = self._clock()
+        if kind != _NOTIFICATION:
+            return None
         found = _read(data.encode())
         cursor = int(id) if id.isdecimal() else -1
         assert self.cursor is not None
@@ -76,7 +80,6 @@ class Feed:
             self._above = {each for each in self._above if each[0] > cursor}
         if found.sequence > self.cursor:
             self._above.add((found.sequence, found.subscription))
-        self._alive = self._clock()
         if repeated:
             return None
         return msgspec.structs.replace(found, cursor=self.cursor)

@@ -234,20 +234,18 @@ def test_readers_and_subscribers_outlive_a_restart(kind: str, tmp_path: Path) ->
         lease = client.subscribe("price >= 0")
         found = client.notifications(lease.id, ticket=lease.ticket, after=-1)
         opened.callback(found.close)
-        prices = []
-        for turn in range(2):
-            client.publish([{"price": 10 * turn + at} for at in range(5)])
-            prices += [each.event["price"] for each in islice(found, 5)]
-            server.process.kill()
-            server.process.wait(60)
-            restart = threading.Timer(1.0, server.start_again)
-            restart.start()
-            # Nothing listens: asked again until somebody does, and subscribed once.
-            assert client.subscribe("price < 0", request_key=f"turn {turn}").id > lease.id
-            restart.join()
+        client.publish([{"price": at} for at in range(5)])
+        prices = [each.event["price"] for each in islice(found, 5)]
+        server.process.kill()
+        server.process.wait(60)
+        restart = threading.Timer(0.5, server.start_again)
+        restart.start()
+        # Nothing listens: asked again until somebody does, and subscribed once.
+        assert client.subscribe("price < 0", request_key="once").id > lease.id
+        restart.join()
         client.publish({"price": 99})
         prices.append(next(found).event["price"])
-        assert prices == [*range(5), *range(10, 15), 99]
+        assert prices == [*range(5), 99]
 
 
 def test_keys_make_owners(tmp_path: Path) -> None:

@@ -118,10 +118,11 @@ def test_a_feed_drops_what_a_reconnect_repeats() -> None:
 
     def given(id: str, sequence: int, subscription: int) -> tuple[int, Any, int] | None:
         data = json.dumps({"sequence": sequence, "subscription": subscription, "event": {}})
-        found = feed.received(id, data)
+        found = feed.received("notification", id, data)
         return None if found is None else (found.sequence, found.subscription, found.cursor)
 
     assert feed.opening() is None
+    assert feed.received("lease-ending", "", '{"subscription": 1}') is None
     assert feed.connect().params == {"after": "4"}
     assert given("", 5, 1) == (5, 1, 4)
     assert given("5", 5, 2) == (5, 2, 5)
