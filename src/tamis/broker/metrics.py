@@ -51,3 +51,6 @@ HTTP_REQUESTS = _counter(
 HTTP_SECONDS = _histogram(
     "http_seconds", "Time until an HTTP answer begins, by route", labels=("route",)
 )
+GRPC_CALLS = _counter(
+    "grpc_calls", "gRPC calls that have ended, by method and code", "method", "code"
+)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import httpx2
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message_factory import GetMessageClass
@@ -229,6 +230,18 @@ def test_health_and_reflection(channel: grpc.Channel) -> None:
     assert names >= {"tamis.v1.Tamis", "grpc.health.v1.Health"}
     found = FileDescriptorProto.FromString(file.file_descriptor_response.file_descriptor_proto[0])
     assert {each.name for each in found.service[0].method} == {*_METHODS}
+
+
+def test_calls_are_counted(stub: Stub, server: RunningServer) -> None:
+    def counted(code: str) -> float:
+        line = f'tamis_grpc_calls_total{{code="{code}",method="Check"}} '
+        text = httpx2.get(f"{server.address}/metrics").text
+        return sum(float(each.removeprefix(line)) for each in text.splitlines() if line in each)
+
+    before = counted("OK"), counted("INVALID_ARGUMENT")
+    stub.Check(pb.CheckRequest(condition="price < 5"))
+    _refused(stub.Check, pb.CheckRequest(condition="price <"))
+    assert (counted("OK"), counted("INVALID_ARGUMENT")) == (before[0] + 1, before[1] + 1)
 
 
 def test_a_slow_reader_gets_everything_later(stub: Stub) -> None:

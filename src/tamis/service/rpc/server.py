@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
@@ -13,11 +15,12 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health, health_pb2
 from grpc_reflection.v1alpha import reflection
 
+from tamis.broker import metrics
 from tamis.errors import SettingError, TamisError
 from tamis.service.context import ServiceContext
 from tamis.service.listen_address import ListenAddress
 from tamis.service.rpc import tamis_pb2
-from tamis.service.rpc.status import Context, abort
+from tamis.service.rpc.status import Context, abort, details, status_code
 from tamis.service.rpc.verbs import GrpcVerbs
 
 _SERVICE = tamis_pb2.DESCRIPTOR.services_by_name["Tamis"]
@@ -112,29 +115,31 @@ def _handler(method: MethodDescriptor, verb: Callable[..., Any]) -> grpc.RpcMeth
 def _verb(verbs: GrpcVerbs, method: MethodDescriptor) -> Callable[..., Any]:
     """What a method does: `PublishStream` is `publish_stream`."""
     verb = getattr(verbs, _WORDS.sub("_", method.name).lower())
-    return _guarded_stream(verb) if method.server_streaming else _guarded(verb)
 
-
-def _guarded(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """The verb; its errors are told to the caller."""
-
-    async def call(request: Any, context: Context) -> Any:
-        try:
+    async def answer(request: Any, context: Context) -> Any:
+        async with _guard(method.name, context):
             return await verb(request, context)
-        except (TamisError, UnicodeEncodeError) as why:
-            await abort(context, why)
 
-    return call
-
-
-def _guarded_stream(verb: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
-    """The same for a verb with a stream of answers."""
-
-    async def call(request: Any, context: Context) -> AsyncIterator[Any]:
-        try:
+    async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
+        async with _guard(method.name, context):
             async for each in verb(request, context):
                 yield each
-        except (TamisError, UnicodeEncodeError) as why:
-            await abort(context, why)
 
-    return call
+    return answers if method.server_streaming else answer
+
+
+@asynccontextmanager
+async def _guard(method: str, context: Context) -> AsyncIterator[None]:
+    """Tells the caller about errors, and counts the call."""
+    code = grpc.StatusCode.UNKNOWN
+    try:
+        yield
+        code = grpc.StatusCode.OK
+    except (TamisError, UnicodeEncodeError) as why:
+        code = status_code(details(why).status)
+        await abort(context, why)
+    except (asyncio.CancelledError, GeneratorExit):
+        code = grpc.StatusCode.CANCELLED
+        raise
+    finally:
+        metrics.GRPC_CALLS.labels(method, code.name).inc()

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
+from tamis.broker import metrics
 from tamis.broker.access.caller import PUBLISHER, SUBSCRIBER, AccessError, Caller
 from tamis.broker.matching.notification_reader import Page
 from tamis.broker.notification_body import parse_body
@@ -181,14 +182,15 @@ class GrpcVerbs:
         after = request.after if request.HasField("after") else self._broker.matching.matched - 1
         # The reader knows now that it is heard, and from where on.
         yield pb.NotificationGroup(cursor=after)
-        while not waiting.closing:
-            wake = waiting.next_wake()
-            page = await asyncio.to_thread(read, after)
-            for group in messages.groups_of(page):
-                yield group
-            after = page.cursor
-            if not page.notifications:
-                await waiting.wait(wake, _SILENCE)
+        with metrics.OPEN_STREAMS.track_inprogress():
+            while not waiting.closing:
+                wake = waiting.next_wake()
+                page = await asyncio.to_thread(read, after)
+                for group in messages.groups_of(page):
+                    yield group
+                after = page.cursor
+                if not page.notifications:
+                    await waiting.wait(wake, _SILENCE)
 
     # -- questions -------------------------------------------------------------------------------
 
