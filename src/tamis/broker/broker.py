@@ -19,6 +19,7 @@ from tamis.broker.access.api_keys import ApiKeys
 from tamis.broker.access.caller import ANONYMOUS, PUBLISHER, SUBSCRIBER, Caller
 from tamis.broker.access.lease_office import Lease, LeaseOffice
 from tamis.broker.access.tickets import NONCE
+from tamis.broker.backtests import Backtests
 from tamis.broker.bulk_subscribe import BulkAnswer, BulkSubscriber, BulkSubscription
 from tamis.broker.consumers import Consumers
 from tamis.broker.data_folder import DataFolder
@@ -113,6 +114,8 @@ class Broker:
             self._checker = ConditionChecker(self.log.schema_at(), self.operators)
             parts = (self._checker, self._leases, self.webhooks.accept, self._clock.now)
             self._bulk = BulkSubscriber(self.log.ids, self.limits, *parts)
+            self.backtests = Backtests(self.log, self.operators)
+            opened.callback(self.backtests.stop)
             self._matching: ReadableMatching | None = None
             if matching:
 

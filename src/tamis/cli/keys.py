@@ -48,7 +48,9 @@ def keys() -> None:
 @keys.command()
 @_folder_argument
 @click.option("--name", required=True, help="Who calls with the key: the owner of subscriptions.")
-@click.option("--role", "roles", multiple=True, required=True, help="publisher, subscriber, admin.")
+@click.option(
+    "--role", "roles", multiple=True, required=True, help="publisher, subscriber, reader, admin."
+)
 @_database_option
 @service_command
 def create(

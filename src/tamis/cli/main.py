@@ -48,6 +48,10 @@ COMMANDS = {
         "Let a service match itself, or let Spark match for it.",
     ),
     "dead": ("tamis.cli.service.dead:dead", "Look after webhooks that were given up."),
+    "backtest": (
+        "tamis.cli.backtest:backtest",
+        "Count the past events that a condition would have matched.",
+    ),
     "keys": ("tamis.cli.keys:keys", "Look after the API keys of a service."),
     "backup": ("tamis.cli.maintenance:backup", "Copy the data of a service while it runs."),
     "restore": ("tamis.cli.maintenance:restore", "Make a data folder of a backup."),

@@ -28,6 +28,7 @@ from tamis.service.problems import (
 )
 from tamis.service.publish_door import PublishDoor, Publishing
 from tamis.service.routes import (
+    backtest_routes,
     bulk_routes,
     consumer_routes,
     dead_letter_routes,
@@ -71,6 +72,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     app.include_router(key_routes.router)
     app.include_router(consumer_routes.router)
     app.include_router(question_routes.router)
+    app.include_router(backtest_routes.router)
     app.include_router(operator_routes.router)
     app.router.routes += notification_routes.routes
     app.include_router(schema_routes.router)

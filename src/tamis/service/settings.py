@@ -11,7 +11,7 @@ from tamis.broker.delivery.kafka_settings import KafkaSettings
 from tamis.broker.limits import Limits
 from tamis.broker.setting import Bytes, group, setting
 from tamis.errors import SettingError
-from tamis.replay.matching_shifts import WAYS
+from tamis.replay.matching_shifts import SPARK, WAYS
 from tamis.service.listen_address import ListenAddress
 
 
@@ -81,6 +81,8 @@ class Settings:
         self.kafka.check()
         if self.matching not in (None, *WAYS):
             raise SettingError(f"matching: is {' or '.join(WAYS)}, not {self.matching!r}")
+        if self.matching == SPARK and self.database is not None:
+            raise SettingError("matching: Spark matches for a service without a database")
 
     @property
     def addresses(self) -> list[ListenAddress]:

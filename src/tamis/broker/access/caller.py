@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from tamis.errors import BrokerError
 
-PUBLISHER, SUBSCRIBER, ADMIN = "publisher", "subscriber", "admin"
-ROLES = (PUBLISHER, SUBSCRIBER, ADMIN)
+PUBLISHER, SUBSCRIBER, READER, ADMIN = "publisher", "subscriber", "reader", "admin"
+ROLES = (PUBLISHER, SUBSCRIBER, READER, ADMIN)
 
 
 class AccessError(BrokerError):
@@ -36,5 +36,5 @@ class Caller:
             raise AccessError(f"{who} lacks the role {role}")
 
 
-ANONYMOUS = Caller(None, frozenset({PUBLISHER, SUBSCRIBER}))
+ANONYMOUS = Caller(None, frozenset({PUBLISHER, SUBSCRIBER, READER}))
 """Whoever calls without a key, where that is allowed."""

@@ -48,9 +48,13 @@ def read_end(checkpoint: Path, batch: int) -> tuple[str, list[str]]:
     return query, lines[_FACTS:]
 
 
-def last_committed(checkpoint: Path) -> int:
-    """The last batch that Spark has committed; -1 if there is none."""
-    return max((int(n) for n in _names(checkpoint / _COMMITS) if n.isdecimal()), default=-1)
+def last_batch(checkpoint: Path) -> tuple[int, bool]:
+    """The last batch that Spark has planned, and whether it has committed it; -1 if there is none.
+
+    Spark goes on with this batch, or after it.
+    """
+    last = max((int(n) for n in _names(checkpoint / _OFFSETS) if n.isdecimal()), default=-1)
+    return last, str(last) in _names(checkpoint / _COMMITS)
 
 
 def sync_end(checkpoint: Path, batch: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tamis.errors import SparkError
 from tamis.replay.coverage import coverage
 from tamis.replay.manifests import COVERS, MANIFESTS
 from tamis.replay.matching_shifts import SPARK, MatchingShifts, Shift
-from tamis.spark.stream.checkpoint import last_committed, mend_checkpoint, read_end
+from tamis.spark.stream.checkpoint import last_batch, mend_checkpoint, read_end
 from tamis.store.log import Log
 
 
@@ -43,19 +43,18 @@ def spark_shift(shifts: MatchingShifts) -> Shift:
 
 
 def _ends(checkpoint: Path, shift: Shift) -> set[int]:
-    """Where the notifications may end, by the checkpoint: after a batch, or the one after it.
+    """Where the notifications may end, by the checkpoint: after its last batch.
 
-    A batch that was planned, and whose manifest is not there, is run again.
+    Or before that one, if Spark has not committed it: then it is run again.
     """
-    last = last_committed(checkpoint)
-    found = {shift.start} if last < 0 else set()
-    for batch in (last, last + 1):
-        with suppress(SparkError):  # it was not planned
-            found.add(_end(checkpoint, batch))
-    return found
+    last, committed = last_batch(checkpoint)
+    return {_end(checkpoint, each, shift) for each in ((last,) if committed else (last, last - 1))}
 
 
-def _end(checkpoint: Path, batch: int) -> int:
+def _end(checkpoint: Path, batch: int, shift: Shift) -> int:
+    """Where a batch ends; before the first one, the shift begins."""
+    if batch < 0:
+        return shift.start
     _, (offset,) = read_end(checkpoint, batch)
     return int(json.loads(offset)["sequence"])
 
@@ -69,7 +68,7 @@ def committing_shift(
     with shifts.held(name):
         shift = shifts.current()
         assert shift is not None
-        start = _end(checkpoint, batch - 1) if batch else shift.start
+        start = _end(checkpoint, batch - 1, shift)
         if not (out / MANIFESTS / f"{manifest}.json").exists():
             begin = Log.open(shifts.log).begin
             reached = max(coverage(out, begin).end, begin)
@@ -78,4 +77,4 @@ def committing_shift(
                     f"{out}: ends at {reached:,}, and batch {batch} begins at {start:,}; start "
                     "`tamis spark run` again, which goes on from where the files end"
                 )
-        yield {COVERS: {"start": start, "end": _end(checkpoint, batch)}}
+        yield {COVERS: {"start": start, "end": _end(checkpoint, batch, shift)}}

@@ -1,0 +1,137 @@
+"""Back-tests in the broker: how many of the events that are kept a condition would have matched.
+
+They run one after the other, in a thread of their own with an engine of their own, beside matching.
+A caller gets the result at once if there is one soon, and asks again later otherwise.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import datetime
+from threading import Lock
+from typing import NamedTuple
+
+from tamis.broker.access.caller import READER, Caller
+from tamis.broker.sequence.answers import AnsweredWith
+from tamis.engine import Engine
+from tamis.errors import BrokerError, NotFoundError, QuotaError
+from tamis.language.dialects import NATIVE
+from tamis.operators.enabled_operators import EnabledOperators
+from tamis.replay.past.log_backtest import (
+    BUCKETS,
+    SAMPLES,
+    LogBacktest,
+    backtest_log,
+    range_of,
+)
+from tamis.store.log import Log
+
+EVENTS = 10_000_000  # more are for Spark
+_WAITING = 10  # back-tests that run or wait
+_KEPT = 100  # results that are remembered
+_REST = 0.0005  # seconds between two batches: matching comes first
+
+
+class BacktestQuestion(NamedTuple):
+    """What to test: a condition, and the part of the log."""
+
+    condition: str
+    language: str = NATIVE
+    first: int | None = None
+    end: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    samples: int = SAMPLES
+    buckets: int = BUCKETS
+
+
+class BacktestJob:
+    """A back-test that runs, waits, or is done."""
+
+    def __init__(self, owner: str | None, events: int) -> None:
+        self.id, self.owner, self.events = secrets.token_urlsafe(16), owner, events
+        self.done = 0  # events
+        self.cancelled = False
+        self.result: Future[LogBacktest] = Future()
+
+    def note(self, done: int) -> bool:
+        """Note the progress; whether to go on."""
+        self.done = done
+        time.sleep(_REST)
+        return not self.cancelled
+
+
+class Backtests:
+    """The back-tests of a broker."""
+
+    def __init__(self, log: Log, operators: EnabledOperators, most: int = EVENTS) -> None:
+        self._log, self._operators, self._most = log, operators, most
+        self._pool = ThreadPoolExecutor(1, "tamis-backtest")
+        self._lock = Lock()
+        self._jobs: OrderedDict[str, BacktestJob] = OrderedDict()
+
+    def start(self, asked: BacktestQuestion, caller: Caller, patience: float = 0.0) -> BacktestJob:
+        """Begin a back-test, and wait for it for some seconds. A wrong condition is refused."""
+        caller.require(READER)
+        engine = Engine(self._log.schema_at(), operators=self._operators)
+        engine.subscribe(asked.condition, language=asked.language)
+        first, end = range_of(self._log, asked.first, asked.end, asked.since, asked.until)
+        events = self._log.counts(first, end)[0]
+        if events > self._most:
+            engine.close()
+            raise BrokerError(
+                f"these are {events:,} events, and the service tests at most {self._most:,} "
+                "itself; ask for fewer, or run `tamis spark backtest CONDITION --log LOG` on Spark"
+            )
+        job = BacktestJob(caller.name, events)
+        with self._lock:
+            under_way = sum(not each.result.done() for each in self._jobs.values())
+            if under_way >= _WAITING:
+                engine.close()
+                raise QuotaError("too many back-tests are waiting; try again later", after=5.0)
+            self._jobs[job.id] = job
+            for id in [id for id, each in self._jobs.items() if each.result.done()][:-_KEPT]:
+                del self._jobs[id]
+        self._pool.submit(self._run, job, engine, first, end, asked)
+        wait([job.result], patience)
+        return job
+
+    def _run(
+        self, job: BacktestJob, engine: Engine, first: int, end: int, asked: BacktestQuestion
+    ) -> None:
+        with engine, AnsweredWith(job.result):
+            found = backtest_log(
+                self._log,
+                engine,
+                first,
+                end,
+                buckets=asked.buckets,
+                samples=asked.samples,
+                progress=job.note,
+            )
+            job.result.set_result(found)
+
+    def job(self, id: str, caller: Caller) -> BacktestJob:
+        """A back-test of a caller."""
+        with self._lock:
+            job = self._jobs.get(id)
+        if job is None or not (job.owner is None or caller.owns(job.owner)):
+            raise NotFoundError(f"there is no back-test {id!r}")
+        return job
+
+    def cancel(self, id: str, caller: Caller) -> None:
+        """Stop a back-test, and forget it."""
+        job = self.job(id, caller)
+        job.cancelled = True
+        with self._lock:
+            self._jobs.pop(id, None)
+
+    def stop(self) -> None:
+        """Stop all."""
+        with self._lock:
+            for each in self._jobs.values():
+                each.cancelled = True
+        self._pool.shutdown(cancel_futures=True)
