@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -160,9 +160,13 @@ def messages(address: str, topic: str, least: int = 0, seconds: float = 60.0) ->
                 id = _decoded(headers.get(ID_HEADER))
                 found.append(ReadMessage(*place, key, id, json.loads(got.value() or b"null")))
                 continue
-            ends = sum(
-                consumer.get_watermark_offsets(TopicPartition(topic, at), 10)[1] for at in range(3)
-            )
+            try:
+                ends = sum(
+                    consumer.get_watermark_offsets(TopicPartition(topic, at), 10)[1]
+                    for at in range(3)
+                )
+            except KafkaException:  # the broker has just been started again
+                continue
             if len(found) >= max(least, ends):
                 break
     finally:
