@@ -20,6 +20,10 @@ from tamis.errors import StoreError, TamisError
 
 ID_HEADER = "tamis-id"
 _TURN = 0.1  # seconds between two looks at what to do
+_DEFAULTS = {
+    "linger.ms": "5",
+    "reconnect.backoff.max.ms": "2000",  # brokers that come back are found soon
+}
 _FORCED = {
     "enable.idempotence": "true",  # also: acknowledged by all replicas, and in order
     "message.timeout.ms": "0",  # a message is not given up: others after it would overtake it
@@ -63,7 +67,7 @@ class TopicProducer:
         given = dict(properties or {})
         for name in _FORCED.keys() & given.keys():
             raise TamisError(f"the property {name} of Kafka cannot be changed: leave it out")
-        self._config = {"linger.ms": "5", **given, "bootstrap.servers": brokers, **_FORCED}
+        self._config = {**_DEFAULTS, **given, "bootstrap.servers": brokers, **_FORCED}
         self._stopping = stopping
         self._producer: Any = None
         self.unreachable: str | None = None  # why no broker answers now
