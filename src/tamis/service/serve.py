@@ -27,6 +27,7 @@ from tamis.replay.matching_shifts import SPARK
 from tamis.service.app import make_app
 from tamis.service.context import ServiceContext
 from tamis.service.listen_address import shown_address
+from tamis.service.observation.failure_log import FailureLog
 from tamis.service.observation.logs import set_up_logs
 from tamis.service.settings import Settings
 from tamis.service.waiting import Waiting
@@ -157,7 +158,7 @@ def serve(settings: Settings) -> None:
         gc.collect()
         gc.freeze()
         if not failed.is_set():
-            with Retention(broker, kept):
+            with FailureLog(broker), Retention(broker, kept):
                 server.run(sockets)
         if broker.failure is not None:
             raise BrokerError(f"the broker has stopped: {broker.failure}")

@@ -13,8 +13,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
 
+import grpc
 import httpx2
 import pytest
+from grpc_health.v1 import health_pb2
 
 from tests.acceptance.pages import ROOT
 from tests.service_process import ServiceProcess, service
@@ -197,6 +199,21 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         started.wait_for("stopping")
         assert started.stop(signal.SIGTERM) == 128 + signal.SIGTERM
         slow.close()
+
+
+def test_grpc_speaks_tls_with_the_same_certificate(tmp_path: Path) -> None:
+    options = ["--tls-certificate", str(TLS / "one.crt"), "--tls-key", str(TLS / "one.key")]
+    with service(tmp_path / "data", *options, "--grpc", "127.0.0.1:0") as started:
+        place = started.wait_for(r"serving gRPC on (\S+)")[1]
+        trusted = grpc.ssl_channel_credentials((TLS / "one.crt").read_bytes())
+        with grpc.secure_channel(place, trusted) as channel:
+            check = channel.unary_unary(
+                "/grpc.health.v1.Health/Check",
+                request_serializer=health_pb2.HealthCheckRequest.SerializeToString,
+                response_deserializer=health_pb2.HealthCheckResponse.FromString,
+            )
+            answer = check(health_pb2.HealthCheckRequest(), timeout=60)
+            assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tamis.errors import BrokerError
 from tamis.store.subscription_snapshot import Id
 
 _CURSOR = "delivered"
+TOPICS_CURSOR = "sent_to_kafka"  # of those that go to topics
 _UPSERT = (
     "ON CONFLICT (subscription, sequence) DO UPDATE SET attempts = excluded.attempts, "
     "due = excluded.due, error = excluded.error"
@@ -100,7 +101,7 @@ class Outbox:
     def needed(self) -> list[int]:
         """The first events that something here still needs: each cursor's next, and a retry's."""
         cursors = self._records.select(
-            "SELECT value FROM facts WHERE name IN (?, ?)", (_CURSOR, "sent_to_kafka")
+            "SELECT value FROM facts WHERE name IN (?, ?)", (_CURSOR, TOPICS_CURSOR)
         )
         retries = self._records.select("SELECT min(sequence) FROM deliveries")
         return [int(value) + 1 for (value,) in cursors] + [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tamis.broker.delivery.outbox import TOPICS_CURSOR as _CURSOR
 from tamis.broker.delivery.outbox import DeadDelivery, PendingDelivery
 from tamis.broker.records import Records
 from tamis.store.subscription_snapshot import Id
 
-_CURSOR = "sent_to_kafka"
 _MOVE = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _BURY = (
     "INSERT INTO dead_deliveries (subscription, sequence, attempts, error, moment) "

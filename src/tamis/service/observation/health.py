@@ -10,6 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from tamis.broker.broker import Broker
+from tamis.service.observation.failure_log import failing_parts
 from tamis.service.observation.readings import exposition
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -32,14 +33,8 @@ async def ready(request: Request) -> Response:
 
 def reasons_against(broker: Broker) -> Iterator[str]:
     """What does not work, without what is nothing to callers: the logs have more."""
-    for part, failure in (
-        ("broker", broker.failure),
-        ("matching", broker.matching.failure),
-        ("webhooks", broker.webhooks.failure),
-        ("kafka", broker.webhooks.topics.failure),
-    ):
-        if failure is not None:
-            yield f"{part}: {type(failure).__name__}"
+    for part, failure in failing_parts(broker).items():
+        yield f"{part}: {type(failure).__name__}"
     if broker.matching.full:
         yield "matching: the disk is full; notifications wait in memory"
 
