@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
@@ -17,9 +21,14 @@ from click.testing import CliRunner
 
 from tamis.broker.access.caller import ANONYMOUS
 from tamis.broker.broker import Broker
+from tamis.broker.delivery.sink_address import SinkRules
+from tamis.broker.delivery.sinks import Sink
 from tamis.broker.incoming import IncomingEvent
+from tamis.broker.matching.notification_files import NotificationPairs
+from tamis.broker.shared.shared_notifications import SharedNotifications
 from tamis.cli.main import tamis
 from tamis.errors import BrokerError, StoreError, UnavailableError
+from tamis.replay.matching_shifts import SupersededError
 from tamis.store.log import Log
 from tamis.store.postgresql.session import Session
 from tamis.store.postgresql.shared_log import shared_document
@@ -36,7 +45,9 @@ def database(postgresql: str) -> str:
 
 
 @contextmanager
-def brokers(database: str, place: Path, many: int = 2) -> Iterator[list[Broker]]:
+def brokers(
+    database: str, place: Path, many: int = 2, sinks: SinkRules | None = None
+) -> Iterator[list[Broker]]:
     """Some brokers on one database, with the same server key."""
     with ExitStack() as opened:
         found: list[Broker] = []
@@ -45,8 +56,47 @@ def brokers(database: str, place: Path, many: int = 2) -> Iterator[list[Broker]]
             folder.mkdir(exist_ok=True)
             if at and not (folder / "server.key").exists():
                 shutil.copy(place / "0" / "server.key", folder)
-            found.append(opened.enter_context(Broker(folder, SCHEMA, database=database)))
+            broker = Broker(folder, SCHEMA, database=database, sinks=sinks)
+            found.append(opened.enter_context(broker))
         yield found
+
+
+class Receiver:
+    """A real server for webhooks. It keeps the ids of what it got, in order."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        ids = self.ids
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                ids.append(self.headers["webhook-id"])
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    made = Receiver()
+    thread = Thread(target=made.server.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def until(check: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
 
 
 def events(*prices: int, source: str | None = None) -> list[IncomingEvent]:
@@ -117,6 +167,47 @@ def test_the_same_requests_give_the_same_on_files(database: str, tmp_path: Path)
     with brokers(database, tmp_path) as (one, two):
         assert use(one) == wanted
         assert pairs(two) == wanted[-1]
+
+
+def test_a_range_is_stored_once(database: str, tmp_path: Path) -> None:
+    """A service that was paused believes that it still matches: it stores nothing."""
+    with brokers(database, tmp_path, 1) as (one,):
+        lease = one.subscribe("price < 5").result()
+        one.publish(events(1, 2)).result()
+        assert pairs(one) == [(1, lease.id), (2, lease.id)]
+        until(lambda: one.matching.files.matched == 3)
+    session = Session(database)
+    late = SharedNotifications(tmp_path / "late", pa.int64(), session, 3)
+    found = NotificationPairs(1, 3, np.array([1, 2]), pa.array([lease.id, lease.id]))
+    for start, end in ((0, 3), (1, 3), (0, 1)):
+        with pytest.raises(SupersededError):
+            late.write_shared(start, end, [found], [])
+    assert [each.numbers.tolist() for each in late.read(-1, 3)] == [[1, 2]]
+    names = [each.name for each in (tmp_path / "late" / "notifications").iterdir()]
+    with session.transaction() as base:
+        assert base.execute("SELECT name FROM parts").fetchall() == [(each,) for each in names]
+        assert base.execute('SELECT sum("end" - start) FROM ranges').fetchone() == (3,)
+    session.close()
+
+
+def test_webhooks_outlive_the_service_that_sends_them(
+    database: str, tmp_path: Path, receiver: Receiver
+) -> None:
+    """One service sends. When it ends, the other goes on from its cursor."""
+    rules = SinkRules.of(["127.0.0.1"])
+    with brokers(database, tmp_path, 2, sinks=rules) as found:
+        lease = found[0].subscribe("price < 5", sink=Sink(receiver.url)).result()
+        numbers = found[1].publish(events(1, 2)).result().numbers
+        until(lambda: len(receiver.ids) == 2)
+        first = next(at for at, each in enumerate(found) if each.webhooks.delivered)
+        assert found[1 - first].webhooks.delivered == 0
+        until(lambda: found[0].webhooks.outbox.cursor() == numbers[-1])
+        found[first].close()
+        other = found[1 - first]
+        numbers += other.publish(events(3)).result().numbers
+        until(lambda: len(receiver.ids) == 3)
+        identity = str(other.log.identity)[:12]
+        assert receiver.ids == [f"{identity}.{number}.{lease.id}" for number in numbers]
 
 
 def test_a_service_is_built_again_from_the_database(database: str, tmp_path: Path) -> None:

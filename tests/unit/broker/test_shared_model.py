@@ -65,4 +65,4 @@ class SharedMachine(BrokerMachine):
 
 
 TestShared = pytest.mark.postgresql(SharedMachine.TestCase)
-TestShared.settings = settings(max_examples=8, stateful_step_count=20, deadline=None)
+TestShared.settings = settings(max_examples=6, stateful_step_count=20, deadline=None)

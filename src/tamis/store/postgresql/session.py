@@ -18,7 +18,7 @@ from tamis.errors import FullError, StoreError, UnavailableError
 PATIENCE = 3  # seconds: a service that is paused for longer loses its locks
 _OLDEST = 140_000  # the first server that ends idle sessions
 _TRUSTED = 1.0  # seconds for which a connection is used without a look
-_PAUSE = 0.5  # seconds between two attempts to connect
+_PAUSE = 0.5  # seconds between two attempts to connect, at least
 # A server that cannot be reached must not hold anybody up for minutes.
 _USUAL = {
     "connect_timeout": PATIENCE,
@@ -44,7 +44,7 @@ class Session:
         self.url, self.name = url, _shown(url)
         self._lock = RLock()
         self._base: Connection | None = None
-        self._used = self._failed = float("-inf")
+        self._used = self._retry_at = float("-inf")
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -75,11 +75,15 @@ class Session:
                 base.execute("SELECT 1")
                 base.rollback()
         if base is None or base.closed:
-            if now - self._failed < _PAUSE:
+            if now < self._retry_at:
                 raise UnavailableError(f"{self.name}: the database cannot be reached now")
-            self._failed = now
-            self._base = base = connect(self.url)
-            self._failed = float("-inf")
+            try:
+                self._base = base = connect(self.url)
+            except psycopg.Error:
+                # A server that does not answer must not hold up callers all the time.
+                failed = time.monotonic()
+                self._retry_at = failed + _PAUSE + 3 * (failed - now)
+                raise
         return base
 
 

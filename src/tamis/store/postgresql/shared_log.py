@@ -112,8 +112,10 @@ class SharedLog(Log):
         """Append alone. What others have appended is in the folder when the block begins."""
         with self._session.transaction() as base:
             row = base.execute('SELECT "end", chain FROM log FOR UPDATE').fetchone()
-            self._copy(base)
             head = self._copied.head()
+            if row is not None and head.end < row[0]:
+                self._copy(base)
+                head = self._copied.head()
             if row is None or (head.end, head.chain) != (row[0], bytes(row[1])):
                 raise StoreError(
                     f"{self.folder}: ends at {head.end}, and the log in {self._session.name} "
@@ -148,9 +150,11 @@ class SharedLog(Log):
         base = self._base_connection
         if base is None:
             raise StoreError(f"{self.folder}: is a copy; append through the service")
-        base.execute("INSERT INTO packs (first, content) VALUES (%s, %s)", (pack.first, content))
-        base.execute('UPDATE log SET "end" = %s, chain = %s', (pack.end, pack.chain_after))
-        base.execute("SELECT pg_notify(%s, %s)", (GROWN, str(pack.end)))
+        base.execute(
+            "WITH added AS (INSERT INTO packs (first, content) VALUES (%s, %s)), "
+            'moved AS (UPDATE log SET "end" = %s, chain = %s) SELECT pg_notify(%s, %s)',
+            (pack.first, content, pack.end, pack.chain_after, GROWN, str(pack.end)),
+        )
         base.commit()
 
 
