@@ -47,6 +47,8 @@ listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
 log.dirs={folder}/data
 offsets.topic.replication.factor=1
 num.partitions=3
+broker.session.timeout.ms=1500
+broker.heartbeat.interval.ms=300
 """
 
 
