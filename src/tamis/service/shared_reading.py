@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 
+from starlette.concurrency import run_in_threadpool
+
+from tamis.broker.broker import Broker
 from tamis.broker.matching.notification_reader import Notification, Page
 from tamis.broker.matching.wanted_ids import WantedIds
+from tamis.broker.notification_body import Body
 from tamis.errors import TamisError
 from tamis.service.waiting import Waiting
 from tamis.store.subscription_snapshot import Id
@@ -127,3 +131,34 @@ class SharedReading:
         for some in self._streams.values():
             for stream in some:
                 stream.cursor = max(stream.cursor, page.cursor)
+
+
+class SharedReadings:
+    """The readings of a server, one for each kind of body that some stream asks for."""
+
+    def __init__(self, broker: Broker, waiting: Waiting) -> None:
+        self._broker, self._waiting = broker, waiting
+        self._readings: dict[Body | None, SharedReading] = {}
+
+    @asynccontextmanager
+    async def joined(
+        self, id: Id, cursor: int, body: Body | None, written: Callable[[Notification], bytes]
+    ) -> AsyncIterator[SharedStream]:
+        """A stream of one subscription that reads with the others, until the block ends."""
+
+        async def read(after: int, wanted: WantedIds, most: int) -> Page:
+            page: Page = await run_in_threadpool(
+                self._broker.notifications, after, wanted, most, body=body
+            )
+            return page
+
+        if body not in self._readings:
+            self._readings[body] = SharedReading(read, written, self._waiting)
+        reading, stream = self._readings[body], SharedStream(id, cursor)
+        await reading.join(stream)
+        try:
+            yield stream
+        finally:
+            reading.leave(stream)
+            if not len(reading):
+                self._readings.pop(body, None)
