@@ -65,7 +65,7 @@ def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
 def serve(folder: Path | None, config: Path | None, show_config: bool, **given: Any) -> None:
     """Serve the data in FOLDER, until Ctrl-C.
 
-    A new folder needs a schema. After a crash, the start recovers and says what it recovered.
+    A new folder without a schema takes any JSON. A start after a crash says what it recovered.
     `tamis keys create` makes the first key. Each option is also a variable of the environment
     (`--body-bytes` is TAMIS_BODY_BYTES) and a key of the file.
     """

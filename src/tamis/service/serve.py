@@ -109,7 +109,7 @@ def serve(settings: Settings) -> None:
         for each in servers:
             each.should_exit = True
 
-    schema = None if settings.schema is None else Schema.load(settings.schema)
+    schema = Schema.open() if settings.schema is None else Schema.load(settings.schema)
     if settings.tls_certificate is not None and settings.tls_key is not None:
         check_certificate(settings.tls_certificate, settings.tls_key)
     with (

@@ -24,7 +24,9 @@ class Settings:
         ("127.0.0.1:8080",), "Where to listen: HOST:PORT or unix:PATH; may be repeated."
     )
     grpc: str | None = setting(None, "Where to listen for gRPC: HOST:PORT or unix:PATH.")
-    schema: Path | None = setting(None, "The schema of a new log (YAML or JSON).")
+    schema: Path | None = setting(
+        None, "The schema of a new log (YAML or JSON); without one, it takes any JSON."
+    )
     keys: bool | None = setting(
         None, "Whether callers need a key; by default only if other machines can call."
     )
