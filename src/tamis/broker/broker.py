@@ -346,7 +346,12 @@ class Broker:
         return self._leases.readable(caller, id, ticket)
 
     def notifications(
-        self, after: int, ids: list[Id] | None, most: int = 1000, *, body: Body | None = None
+        self,
+        after: int,
+        ids: WantedIds | list[Id] | None,
+        most: int = 1000,
+        *,
+        body: Body | None = None,
     ) -> Page:
         """Notifications of some subscriptions (see `readable`) after a cursor.
 
