@@ -32,6 +32,7 @@ from tamis.broker.limits import Limits
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import NotificationReader, Page
 from tamis.broker.matching.readable_matching import ReadableMatching
+from tamis.broker.matching.wanted_ids import WantedIds
 from tamis.broker.notification_body import Body, shape_event
 from tamis.broker.preparation import ConditionChecker, checked_text, metadata_text
 from tamis.broker.recovery import Recovered, recover
