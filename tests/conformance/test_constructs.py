@@ -6,10 +6,21 @@ TAMIS_CONSTRUCTS is the number of pairs to compare; `make soak CAMPAIGNS=constru
 from __future__ import annotations
 
 import os
+from collections import Counter
 from functools import partial
 
+from tamis.engine import Engine
 from tamis.match.registry import create, entry, matchers
-from tamis.testing.constructs import CONSTRUCTS, compare_constructs
+from tamis.testing import cases
+from tamis.testing.constructs import (
+    COMPARISONS,
+    CONSTRUCTS,
+    DYNAMIC,
+    ELEMENTS,
+    compare_constructs,
+    constructs_of,
+)
+from tamis.testing.engine_checks import subscribe_random
 from tests.campaign import SEED, campaign
 
 PAIRS = int(os.environ.get("TAMIS_CONSTRUCTS", "130000"))
@@ -32,3 +43,24 @@ def test_engines_agree_with_satisfies() -> None:
     for construct in CONSTRUCTS:
         assert done.pairs_with[construct] > done.pairs / 50, construct
         assert 0 < done.matches_with[construct] < done.pairs_with[construct], construct
+
+
+def test_the_checks_of_every_matcher_draw_all_constructs() -> None:
+    """`agrees_with_satisfies`, `open_schema` and `domains_grow` are as wide as this."""
+    for seed, number in ((11, 150), (14, 60)):
+        engine = Engine(cases.SCHEMA, "scan")
+        drawn = subscribe_random(engine, cases.RandomChooser(seed), number)
+        used = Counter(
+            each
+            for condition in drawn.values()
+            for each in set(constructs_of(condition, cases.SCHEMA))
+        )
+        assert min(used[each] for each in (DYNAMIC, ELEMENTS, COMPARISONS)) > 5
+        assert len(engine.residuals) > 5
+    chooser = cases.RandomChooser(16)
+    used = Counter(
+        each
+        for _ in range(120)
+        for each in set(constructs_of(cases.condition(chooser, schema=cases.OPEN), cases.OPEN))
+    )
+    assert min(used[each] for each in (DYNAMIC, ELEMENTS, COMPARISONS)) > 5

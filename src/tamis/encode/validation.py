@@ -26,6 +26,7 @@ from tamis.encode.encoder import Encoder
 from tamis.encode.json_events import encode_events, known_values, refusal, rows_of
 from tamis.errors import SchemaError
 from tamis.files.arrays import Int64s
+from tamis.model.elements.structs import Structs
 from tamis.model.schema import Schema
 
 _OUTSIDE = "a value is not in the domain of its attribute"
@@ -62,11 +63,8 @@ class ValidEvents:
         They stay what their own schema says: attributes that it ignores are ignored.
         """
         moved = _moved_codes(self.schema.text, encoder.schema.text)
-        columns = {
-            at: Column(moved[at][codes], rows) if at in moved else Column(codes, rows)
-            for at, (codes, rows) in self.columns.items()
-        }
-        return replace(self, columns=columns)
+        found = _recoded(self.encoded, moved)
+        return replace(self, columns=found.columns, elements=found.elements)
 
     def batch(self, encoder: Encoder) -> EventBatch:
         """The events as a batch of an encoder.
@@ -157,14 +155,43 @@ def _extends(newer: str, older: str) -> bool:
     return True
 
 
-@lru_cache(maxsize=16)
-def _moved_codes(older_text: str, newer_text: str) -> dict[int, Int64s]:
+class _Moved(NamedTuple):
     """The new codes of the names of grown domains, by attribute and old code."""
-    older, newer = (Schema.from_dict(json.loads(each)) for each in (older_text, newer_text))
+
+    codes: dict[int, Int64s]
+    elements: dict[int, _Moved]  # of lists of structs
+
+
+@lru_cache(maxsize=16)
+def _moved_codes(older: str, newer: str) -> _Moved:
+    return _moved(*(Schema.from_dict(json.loads(each)) for each in (older, newer)))
+
+
+def _moved(older: Schema, newer: Schema) -> _Moved:
     positions = {name: at for at, name in enumerate(older.attributes)}
-    moved: dict[int, Int64s] = {}
+    moved = _Moved({}, {})
     for name in newer.grown_attributes(older):
-        before, after = codec(older.attributes[name]), codec(newer.attributes[name])
-        assert isinstance(before, NameCodec)
-        moved[positions[name]] = np.array([after.code(each) for each in before.codes], np.int64)
+        at, before, after = positions[name], older.attributes[name], newer.attributes[name]
+        if isinstance(before, Structs):
+            assert isinstance(after, Structs)
+            moved.elements[at] = _moved(before.element, after.element)
+            continue
+        names, now = codec(before), codec(after)
+        assert isinstance(names, NameCodec)
+        moved.codes[at] = np.array([now.code(each) for each in names.codes], np.int64)
     return moved
+
+
+def _recoded(events: EncodedEvents, moved: _Moved) -> EncodedEvents:
+    """Events in the codes of grown domains, their elements included."""
+    columns = {
+        at: Column(moved.codes[at][codes], rows) if at in moved.codes else Column(codes, rows)
+        for at, (codes, rows) in events.columns.items()
+    }
+    elements = {
+        at: each._replace(encoded=_recoded(each.encoded, moved.elements[at]))
+        if at in moved.elements
+        else each
+        for at, each in events.elements.items()
+    }
+    return events._replace(columns=columns, elements=elements)

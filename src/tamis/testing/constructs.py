@@ -102,7 +102,7 @@ class _World:
         while len(self._conditions) < wanted:
             condition = cases.condition(self._chooser, schema=self._drawn)
             residuals = len(self._first.residuals)
-            found = set(_constructs(condition, self._drawn))
+            found = set(constructs_of(condition, self._drawn))
             try:
                 id = int(self._first.subscribe(condition))
             except NeverTrueError:
@@ -181,14 +181,14 @@ def _holds(condition: Condition, event: Event, schema: Schema) -> bool:
     )
 
 
-def _constructs(condition: Condition, schema: Schema) -> Iterator[str]:
+def constructs_of(condition: Condition, schema: Schema) -> Iterator[str]:
     """The constructs in a condition, those within conditions on elements included."""
     for leaf in leaves(condition):
         if isinstance(leaf, Some):
             yield ELEMENTS
             inner = schema.attributes[list_name(leaf.attribute, schema)]
             assert isinstance(inner, Structs)
-            yield from _constructs(leaf.condition, inner.element)
+            yield from constructs_of(leaf.condition, inner.element)
         elif isinstance(leaf, Comparison):
             yield COMPARISONS
         elif isinstance(leaf, Predicate) and isinstance(schema.attributes[leaf.attribute], Dynamic):

@@ -11,7 +11,8 @@ import pytest
 
 from tamis import Engine, Schema, parse
 from tamis.encode.terms import Terms
-from tamis.errors import EventError, MatcherError, NeverTrueError
+from tamis.encode.validation import validate
+from tamis.errors import EventError, MatcherError, NeverTrueError, SchemaError
 from tamis.match.base import Slots
 from tamis.match.lesubscribe.naive import Naive
 from tamis.model.operator import Signature
@@ -239,12 +240,97 @@ def test_a_domain_grows_beside_conditions_on_elements() -> None:
     engine.check()
 
 
-def test_a_domain_within_elements_does_not_grow() -> None:
-    """The attribute of the event takes the new value; that of the elements does not."""
+def _with_elements() -> Schema:
     document = SCHEMA.to_dict()
-    document["attributes"]["items"] = {"kind": "structs", "attributes": {"made": "century"}}
+    inner = {"kind": "structs", "attributes": {"made": "century"}}
+    document["attributes"]["items"] = {
+        "kind": "structs",
+        "attributes": {"made": "century", "n": "integer", "parts": inner},
+    }
     document["event_types"]["event"]["items"] = "optional"
-    schema = Schema.from_dict(document).grow_domain("century", ["XIX"])
-    assert schema.event({"made": "XIX"}).values["made"] == ("XIX",)
+    return Schema.from_dict(document)
+
+
+ELEMENT_CONDITIONS = (
+    "some i in items (i.made < XVIII)",
+    "not some i in items (i.made = XVI)",
+    "some i in items (not i.made <= XVII)",
+    "some i in items (i.made > XVIII) or n = 7",  # never true of an element at first
+    "some i in items (i.n = 1 and some p in i.parts (p.made >= XVII))",
+    "made = XVI and items missing",
+)
+ELEMENTS: list[dict[str, Any]] = [
+    {"items": [{"made": "XVI", "n": 1}, {"made": "XVIII"}]},
+    {"items": [{"made": "XVII", "n": 1, "parts": [{"made": "XVIII"}, {"made": "XVI"}]}]},
+    {"made": "XVI"},
+    {"n": 7, "items": [{}]},
+]
+NEW_ELEMENTS: list[dict[str, Any]] = [
+    {"items": [{"made": "XIX", "n": 1, "parts": [{"made": "XV"}]}]},
+    {"items": [{"made": "XV"}, {"made": "XIX"}]},
+]
+
+
+def _grown(schema: Schema) -> Schema:
+    return schema.grow_domain("century", ["XV", "XIX"], [("XV", "XVI"), ("XVIII", "XIX")])
+
+
+def _agree_on_elements(engine: Engine, events: list[dict[str, Any]]) -> None:
+    schema = engine.schema
+    right = [
+        {text for text in ELEMENT_CONDITIONS if satisfies(parse(text, schema), event, schema)}
+        for event in events
+    ]
+    assert [set(ids) for ids in engine.match_batch(events)] == right
+    engine.check()
+
+
+def test_a_domain_within_elements_grows(tmp_path: Path) -> None:
+    schema = _with_elements()
+    engine = Engine(schema)
+    for text in ELEMENT_CONDITIONS:
+        engine.subscribe(text, id=text)
+    _agree_on_elements(engine, ELEMENTS)
     with pytest.raises(EventError, match="XIX"):
-        schema.event({"items": [{"made": "XIX"}]})
+        engine.match(NEW_ELEMENTS[0])
+    engine.save(tmp_path / "saved")
+    opened = Engine.open(tmp_path / "saved")
+    wider = _grown(schema)
+    wider.check_extends(schema)
+    assert Schema.from_dict(wider.to_dict()) == wider
+    for each in (engine, opened):
+        each.extend(wider)
+        _agree_on_elements(each, [*ELEMENTS, *NEW_ELEMENTS])
+    again = _grown_again(wider)
+    engine.extend(again)
+    _agree_on_elements(engine, [*ELEMENTS, *NEW_ELEMENTS, {"items": [{"made": "XX"}]}])
+
+
+def _grown_again(schema: Schema) -> Schema:
+    return schema.grow_domain("century", ["XX"], [("XIX", "XX")])
+
+
+def test_elements_of_an_earlier_schema_are_matched_by_an_engine_ahead_of_them() -> None:
+    schema = _with_elements()
+    wider = _grown(schema)
+    engine = Engine(wider)
+    for text in ELEMENT_CONDITIONS:
+        engine.subscribe(text, id=text)
+    table = pa.Table.from_pylist([{"made": None, "n": None, **event} for event in ELEMENTS])
+    valid = validate(Engine(schema).encoder, table)
+    assert not valid.refused
+    found = engine.match_batch(valid.batch(engine.encoder))
+    right = [set(ids) for ids in engine.match_batch(ELEMENTS)]
+    assert [set(ids) for ids in found] == right
+
+
+def test_elements_keep_their_attributes() -> None:
+    schema = _with_elements()
+    document = schema.to_dict()
+    document["attributes"]["items"]["attributes"]["made"] = {
+        "kind": "enumerated",
+        "values": ["XVI"],
+    }
+    document["version"] += 1
+    with pytest.raises(SchemaError, match=r"'items', attribute 'made'"):
+        Schema.from_dict(document).check_extends(schema)

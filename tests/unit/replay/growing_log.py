@@ -21,7 +21,13 @@ DOMAINS = {
     },
     "airport": {"kind": "hierarchy", "tree": {"west": {"SFO": {}}, "east": {"JFK": {}}}},
 }
-ATTRIBUTES = {"n": "integer", "made": "century", "sold": "century", "dest": "airport"}
+ATTRIBUTES: dict[str, Any] = {
+    "n": "integer",
+    "made": "century",
+    "sold": "century",
+    "dest": "airport",
+    "stops": {"kind": "structs", "attributes": {"at": "airport", "n": "integer"}},
+}
 CLOSED = {
     "domains": DOMAINS,
     "attributes": ATTRIBUTES,
@@ -51,6 +57,9 @@ CONDITIONS = [
     "not dest <= west",
     "dest != SFO and n exists",
     "dest <= coast or n = 2",
+    "some s in stops (s.at <= west and s.n > 1)",
+    "not some s in stops (s.at <= west)",
+    "some s in stops (s.at = SEA) or n = 3",
     "size >= 2",
     "size missing and n < 3",
     "event_type != lot",
@@ -68,6 +77,8 @@ _names = {
 def _event(rng: random.Random) -> dict[str, Any]:
     event = {"n": rng.randrange(6), "size": rng.choice([1, 2, 3, "big"])}
     event |= {name: rng.choice(values) for name, values in _names.items()}
+    many = range(rng.randrange(3))
+    event["stops"] = [{"at": rng.choice(_names["dest"]), "n": rng.randrange(4)} for _ in many]
     return {name: value for name, value in event.items() if name == "n" or rng.random() < 0.4}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tamis.errors import SchemaError, suggestion
 from tamis.model.domain import Domain
+from tamis.model.elements.structs import Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
 
 NewValues = Iterable[str] | Mapping[str, str | Iterable[str]]
@@ -26,7 +27,7 @@ def grown_domains(
 ) -> tuple[dict[str, Domain], dict[str, Domain]]:
     """The domains and attributes of a schema of which a domain has grown, and its equals too.
 
-    The attributes of elements in lists of structs keep their domains.
+    The attributes of elements in lists of structs follow.
     """
     where = f"grow domain {name!r}"
     old = domains.get(name) or attributes.get(name)
@@ -34,8 +35,15 @@ def grown_domains(
         raise SchemaError(f"{where}: unknown domain{suggestion(name, [*domains, *attributes])}")
     new = grown(old, values, order, where)
 
+    def following(domain: Domain) -> Domain:
+        if not isinstance(domain, Structs):
+            return new if domain == old else domain
+        inner = followed(domain.attributes)
+        same = all(inner[each] is domain.attributes[each] for each in inner)
+        return domain if same else Structs(inner, domain.multiple, domain.element.unknown)
+
     def followed(given: Mapping[str, Domain]) -> dict[str, Domain]:
-        return {each: new if domain == old else domain for each, domain in given.items()}
+        return {each: following(domain) for each, domain in given.items()}
 
     return followed(domains), followed(attributes)
 
@@ -87,6 +95,9 @@ def check_growth(older: Domain, newer: Domain | None, where: str) -> None:
     """Raise unless the newer domain is the older one, or grew from it by the rule."""
     if newer == older:
         return
+    if isinstance(older, Structs) and isinstance(newer, Structs):
+        _check_structs(older, newer, where)
+        return
     if not isinstance(older, Enumerated | Hierarchy) or not isinstance(newer, type(older)):
         raise SchemaError(f"{where} was changed or dropped; a schema only grows")
     if "<" in older.comparators and "<" not in newer.comparators:
@@ -115,6 +126,14 @@ def check_growth(older: Domain, newer: Domain | None, where: str) -> None:
                         f"{where}: {name!r} {word} {reached!r} would begin to hold, by way of the "
                         f"new value {high!r}; old values compare as before"
                     )
+
+
+def _check_structs(older: Structs, newer: Structs, where: str) -> None:
+    """Raise unless the attributes of elements are the same, and their domains grew by the rule."""
+    if list(older.attributes) != list(newer.attributes) or older.multiple != newer.multiple:
+        raise SchemaError(f"{where}: the attributes of its elements were changed; they stay")
+    for name, domain in older.attributes.items():
+        check_growth(domain, newer.attributes[name], f"{where}, attribute {name!r}")
 
 
 def _above(domain: Enumerated | Hierarchy) -> Mapping[str, tuple[str, ...]]:
