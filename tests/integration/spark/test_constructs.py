@@ -38,7 +38,7 @@ def drawn(chooser: cases.RandomChooser, schema: Schema, number: int) -> list[str
 
 
 def lines(chooser: cases.RandomChooser, schema: Schema) -> list[dict[str, Any]]:
-    events = [cases.event(chooser, schema) for _ in range(25)]
+    events = [cases.event(chooser, schema) for _ in range(20)]
     for event in events:
         event.pop("picture", None)  # bytes are not JSON
     return events
@@ -52,11 +52,11 @@ def test_a_log_with_all_constructs_means_what_satisfies_says(
     log, versions = Log.create(tmp_path / "log", schema), Versions(tmp_path / "index")
     live: dict[str, str] = {}
     right: set[tuple[int, str]] = set()
-    for step in range(3):
-        texts = {f"{step}-{at}": text for at, text in enumerate(drawn(chooser, schema, 40))}
+    for step in range(2):
+        texts = {f"{step}-{at}": text for at, text in enumerate(drawn(chooser, schema, 30))}
         log.change(subscribe(list(texts), list(texts.values())))
         live |= texts
-        if step < 2:
+        if not step:
             compile_log(spark, log, versions, shards=2)
         events = lines(chooser, schema)
         first = log.end
@@ -68,11 +68,11 @@ def test_a_log_with_all_constructs_means_what_satisfies_says(
             for id, condition in conditions.items()
             if satisfies(condition, event, schema)
         }
-        if step < 2:
+        if not step:
             schema = cases.grown(chooser, schema)
             log.extend(schema)
     read = spark.read.format("tamis").option("index", str(versions.folder))
     rows = read.load(str(log.folder)).collect()
     assert {row.sequence for row in rows if row.reason is not None} == set()
     assert {(row.sequence, row.subscription) for row in rows} == right
-    assert len(right) > 500
+    assert len(right) > 200

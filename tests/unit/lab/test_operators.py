@@ -13,7 +13,7 @@ from tamis import Engine
 from tamis.cli.reports.bench import show
 from tamis.lab.bench import operators
 from tamis.lab.bench.setting import BenchSetting
-from tamis.lab.results.records import SCHEDULERS, OperatorResult, Result
+from tamis.lab.results.records import SCHEDULERS, Figure, OperatorResult, Result
 from tests.unit.lab.examples import OPERATOR
 
 pytest.importorskip("cv2")
@@ -40,6 +40,13 @@ def test_all_schedulers_answer_alike() -> None:
         assert sum(each.calls.values()) <= sum(each.evaluated.values())
     naive, adaptive = (sum(each.evaluated.values()) for each in (found[0], found[-1]))
     assert adaptive < naive
+
+
+def test_the_overhead_of_a_call_is_measured() -> None:
+    found = [each for each in operators._overheads(SMALL) if isinstance(each, Figure)]
+    assert [each.unit for each in found] == ["µs/event"] * 2
+    assert all(each.low <= each.value <= each.high for each in found)
+    assert "an operator that does nothing, remembered" in _shown(*found)
 
 
 @pytest.mark.slow
