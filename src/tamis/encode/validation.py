@@ -155,21 +155,21 @@ def _extends(newer: str, older: str) -> bool:
     return True
 
 
-class _Moved(NamedTuple):
+class _GrownCodes(NamedTuple):
     """The new codes of the names of grown domains, by attribute and old code."""
 
     codes: dict[int, Int64s]
-    elements: dict[int, _Moved]  # of lists of structs
+    elements: dict[int, _GrownCodes]  # of lists of structs
 
 
 @lru_cache(maxsize=16)
-def _moved_codes(older: str, newer: str) -> _Moved:
+def _moved_codes(older: str, newer: str) -> _GrownCodes:
     return _moved(*(Schema.from_dict(json.loads(each)) for each in (older, newer)))
 
 
-def _moved(older: Schema, newer: Schema) -> _Moved:
+def _moved(older: Schema, newer: Schema) -> _GrownCodes:
     positions = {name: at for at, name in enumerate(older.attributes)}
-    moved = _Moved({}, {})
+    moved = _GrownCodes({}, {})
     for name in newer.grown_attributes(older):
         at, before, after = positions[name], older.attributes[name], newer.attributes[name]
         if isinstance(before, Structs):
@@ -182,7 +182,7 @@ def _moved(older: Schema, newer: Schema) -> _Moved:
     return moved
 
 
-def _recoded(events: EncodedEvents, moved: _Moved) -> EncodedEvents:
+def _recoded(events: EncodedEvents, moved: _GrownCodes) -> EncodedEvents:
     """Events in the codes of grown domains, their elements included."""
     columns = {
         at: Column(moved.codes[at][codes], rows) if at in moved.codes else Column(codes, rows)

@@ -207,8 +207,10 @@ def _flatten(schema: Schema, given: Mapping[str, Any], ignored: list[str]) -> di
         elif ignores:
             continue
         else:
+            inner = [each for each in schema.attributes if each.startswith(f"{name}.")]
+            hint = f"; it is an object, with {inner[0]}" if inner else None
             raise EventError(
-                f"unknown attribute {show(name)}{suggestion(name, schema.attributes)}",
+                f"unknown attribute {show(name)}{hint or suggestion(name, schema.attributes)}",
                 rule="R3",
                 attribute=name if isinstance(name, str) else None,
             )

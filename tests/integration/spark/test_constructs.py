@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 from tamis.engine import Engine
@@ -44,6 +45,7 @@ def lines(chooser: cases.RandomChooser, schema: Schema) -> list[dict[str, Any]]:
     return events
 
 
+@pytest.mark.slow
 def test_a_log_with_all_constructs_means_what_satisfies_says(
     spark: SparkSession, tmp_path: Path
 ) -> None:

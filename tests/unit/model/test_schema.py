@@ -103,9 +103,9 @@ BAD: list[tuple[Any, str]] = [
     ({"attributes": {"a": {"kind": "hierarchy", "tree": np.zeros(2)}}}, "expected a mapping"),
     ({"atributes": {}}, "unknown entry 'atributes'; did you mean 'attributes'"),
     ({"attributes": {"a": "txt"}}, "attribute 'a': unknown domain 'txt'; did you mean 'text'"),
-    ({"attributes": {"a": 5}}, "attribute 'a': expected a mapping"),
+    ({"attributes": {"a": 5}}, "attribute 'a': expected a kind such as text"),
     ({"attributes": {"a": {"kind": "intger"}}}, "unknown kind 'intger'; did you mean 'integer'"),
-    ({"attributes": {"a": {"low": 1}}}, "unknown kind None"),
+    ({"attributes": {"a": {"low": 1}}}, "expected an entry 'kind'"),
     ({"attributes": {"a": {"kind": ["integer"]}}}, "unknown kind"),
     ({"attributes": {"a": {"kind": "integer", "lo": 1}}}, "unknown entry 'lo'; did you mean 'low'"),
     ({"attributes": {"a": {"kind": "integer", "low": "1"}}}, "attribute 'a': integer domain: low"),
@@ -320,3 +320,25 @@ def test_a_view_lists_attributes_in_the_order_of_the_schema() -> None:
     forth = list(schema.view(kinds))
     assert forth == ["a0", "b", *(f"a{n}" for n in range(1, 8))]
     assert list(Schema.from_dict(schema.to_dict()).view(reversed(list(kinds)))) == forth
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("float", "did you mean 'decimal'?"),
+        ("string", "did you mean 'text'?"),
+        ("int", "did you mean 'integer'?"),
+        ("bool", "did you mean 'boolean'?"),
+        ("datetime", "did you mean 'timestamp'?"),
+        ({"kind": "enum", "values": ["a"]}, "did you mean 'enumerated'?"),
+        ({"kind": "array", "items": "text"}, "optional multiple"),
+        ({"low": 1}, "expected an entry 'kind'"),
+        (None, "expected a kind such as text"),
+        (5, "expected a kind such as text"),
+        ("txet", "did you mean 'text'?"),
+    ],
+)
+def test_names_of_kinds_in_other_languages(spec: object, said: str) -> None:
+    with pytest.raises(SchemaError, match="attribute 'a': ") as refused:
+        Schema.from_dict({"attributes": {"a": spec}})
+    assert said in str(refused.value)

@@ -59,24 +59,51 @@ def read_domain(spec: object, named: Mapping[str, Domain], where: str, depth: in
     if isinstance(spec, str):
         domain = named.get(spec) or BUILT_IN.get(spec)
         if domain is None:
-            hint = suggestion(spec, [*named, *BUILT_IN])
+            hint = _kind_hint(spec) or suggestion(spec, [*named, *BUILT_IN])
             raise SchemaError(f"{where}: unknown domain {spec!r}{hint}")
         return domain
+    if not isinstance(spec, Mapping):
+        raise SchemaError(
+            f"{where}: expected a kind such as text, the name of a domain, or a mapping with "
+            f"'kind'; got {spec!r}"
+        )
     fields = dict(_mapping(spec, where))
-    kind = fields.pop("kind", None)
+    if "kind" not in fields:
+        raise SchemaError(f"{where}: expected an entry 'kind', such as kind: integer")
+    kind = fields.pop("kind")
     if kind == Structs.kind:
         return _read_structs(fields, named, where, depth)
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
-        raise SchemaError(
-            f"{where}: unknown kind {kind!r}{suggestion(kind, (*_READERS, Structs.kind))}"
-        )
+        hint = _kind_hint(kind) or suggestion(kind, (*_READERS, Structs.kind))
+        raise SchemaError(f"{where}: unknown kind {kind!r}{hint}")
     try:
         return reader(fields, where)
     except SchemaError as error:
         if str(error).startswith(where):
             raise
         raise SchemaError(f"{where}: {error}") from None
+
+
+_SEVERAL = "; several values are one attribute that an event type declares as: optional multiple"
+_OTHER_NAMES = {
+    **dict.fromkeys(("float", "double", "number", "real", "numeric"), "decimal"),
+    **dict.fromkeys(("int", "int64", "long", "bigint"), "integer"),
+    **dict.fromkeys(("string", "str", "varchar", "keyword"), "text"),
+    **dict.fromkeys(("date", "datetime", "time"), "timestamp"),
+    **dict.fromkeys(("bool",), "boolean"),
+    **dict.fromkeys(("enum",), "enumerated"),
+    **dict.fromkeys(("object", "struct", "record"), "structs"),
+    **dict.fromkeys(("json", "any", "binary", "bytes"), "opaque"),
+}
+
+
+def _kind_hint(kind: object) -> str:
+    """A hint for the name of a kind in another language."""
+    if kind in ("list", "array", "set"):
+        return _SEVERAL
+    meant = _OTHER_NAMES.get(kind.lower()) if isinstance(kind, str) else None
+    return f"; did you mean {meant!r}?" if meant else ""
 
 
 def _read_integer(fields: dict[str, Any], where: str) -> Domain:
