@@ -38,15 +38,11 @@ def server(bin: Path) -> Iterator[str]:
     if run_as:
         shutil.chown(folder, _ACCOUNT)
     data, log = folder / "data", folder / "log"
-    settings = (
-        f"-c listen_addresses='' -c unix_socket_directories={folder} -c max_connections=200 "
-        "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
-    )
     control = [*run_as, str(bin / "pg_ctl"), "-D", str(data)]
     init = ["--no-sync", "-A", "trust", "-U", _ACCOUNT, "-E", "UTF8", "--no-locale"]
     try:
         _run([*run_as, str(bin / "initdb"), "-D", str(data), *init], folder)
-        _run([*control, "-w", "-l", str(log), "-o", settings, "start"], folder)
+        _run([*control, "-w", "-l", str(log), "-o", _settings(folder), "start"], folder)
         try:
             yield f"host={folder} user={_ACCOUNT} dbname=postgres"
         finally:
@@ -55,13 +51,24 @@ def server(bin: Path) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def restart(dsn: str) -> None:
-    """Stop the server of a test as a crash would, and start it again."""
+def _settings(folder: Path) -> str:
+    return (
+        f"-c listen_addresses='' -c unix_socket_directories={folder} -c max_connections=200 "
+        "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
+    )
+
+
+@contextmanager
+def stopped(dsn: str) -> Iterator[None]:
+    """Stop the server of a test as a crash would, during the block."""
     bin = programs()
     assert bin is not None
     folder = Path(dict(each.split("=") for each in dsn.split())["host"])
-    control = [str(bin / "pg_ctl"), "-D", str(folder / "data"), "-l", str(folder / "log")]
-    _run([*_as_account(), *control, "-w", "-m", "immediate", "restart"], folder)
+    control = [*_as_account(), str(bin / "pg_ctl"), "-D", str(folder / "data")]
+    _run([*control, "-w", "-m", "immediate", "stop"], folder)
+    yield
+    log = str(folder / "log")
+    _run([*control, "-w", "-l", log, "-o", _settings(folder), "start"], folder)
 
 
 def _as_account() -> list[str]:

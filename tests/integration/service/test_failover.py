@@ -188,8 +188,16 @@ def test_a_killed_and_a_paused_matcher(
         publish(services, number)
     assert matcher(database, services) == dead
 
-    # The database itself restarts: requests are refused, and service resumes.
-    postgres.restart(database)
+    # The database itself is away: writes are refused, reads go on, and service resumes.
+    for each in services:
+        until(lambda each=each: each.notified(lease, 49))
+    with postgres.stopped(database):
+        for each in services:
+            refused = each.client.post("/v1/events", json={"price": -1})
+            assert (refused.status_code, refused.json()["title"]) == (503, "Service Unavailable")
+            assert each.notified(lease, 49)
+            assert each.client.get("/livez").status_code == 200
+            until(lambda each=each: each.client.get("/readyz").status_code == 503)
     for number in range(50, 60):
         publish(services, number)
     for each in services:
