@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from tamis.broker.maintenance.backup import back_up, restore
 from tamis.broker.maintenance.erasure import erase_event, erase_owner
 from tamis.broker.matching.notification_reader import Notification
 from tamis.errors import BrokerError
-from tamis.store.log import Log
+from tamis.files.json_document import write_json
+from tamis.store.document import read_document, signed
+from tamis.store.log import DOCUMENT, FORMAT, Log
 from tamis.store.verification import verify
 from tests.unit.cli.calls import run
 
@@ -171,6 +174,45 @@ def test_an_erased_owner_is_gone_and_others_stay(
         _publish(broker, 4)
         assert [each[1] for each in _all(broker)[len(left) :]] == ids["ben"]
     assert erase_owner(tmp_path / "data", "ann").rows == 0
+
+
+@pytest.mark.parametrize("last", ["_erase_pairs", "erase_rows", "_erase_records"])
+def test_erasing_again_completes_what_a_crash_has_interrupted(
+    tmp_path: Path, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, ids = _filled(tmp_path / "data")
+    number = found[0].sequence
+
+    def crash(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    erasures = (
+        partial(erase_event, tmp_path / "data", number),
+        partial(erase_owner, tmp_path / "data", "ann"),
+    )
+    for erase in erasures:
+        with monkeypatch.context() as patched:
+            patched.setattr(f"tamis.broker.maintenance.erasure.{last}", crash)
+            with pytest.raises(KeyboardInterrupt):
+                erase()
+        erase()
+    assert verify(Log.open(tmp_path / "data" / "log")).good
+    assert b"ann-secret" not in _text(tmp_path / "data")
+    left = [each for each in found if each.sequence != number]
+    with Broker(tmp_path / "data") as broker:
+        assert _all(broker) == [each for each in left if each.subscription not in ids["ann"]]
+
+
+def test_a_copy_of_a_log_in_a_database_is_not_touched(tmp_path: Path) -> None:
+    _filled(tmp_path / "data")
+    path = tmp_path / "data" / "log" / DOCUMENT
+    write_json(path, signed({**read_document(path, FORMAT), "copy": True}))
+    for refused in (
+        lambda: erase_owner(tmp_path / "data", "ann"),
+        lambda: back_up(tmp_path / "data", tmp_path / "out"),
+    ):
+        with pytest.raises(BrokerError, match="a copy of one in a database"):
+            refused()
 
 
 def test_erasing_needs_the_service_to_be_stopped(

@@ -22,6 +22,7 @@ import apsw
 from xxhash import xxh3_128
 
 from tamis.broker.data_folder import DataFolder
+from tamis.broker.maintenance.own_folder import own_folder
 from tamis.errors import BrokerError
 from tamis.files.atomic import atomic_folder
 from tamis.files.json_document import read_json, write_json
@@ -51,7 +52,7 @@ def back_up(
     folder: Path, out: Path, *, since: Path | None = None, index: bool = False
 ) -> BackupReport:
     """Copy a data folder, which may be served meanwhile. `since` is an earlier backup."""
-    places = DataFolder(folder)
+    places = own_folder(folder)
     log = Log.open(places.log)
     earlier = {} if since is None else _earlier(since, str(log.identity))
     with os_errors_as(BrokerError, f"{out}: cannot be written"), _new_folder(out) as draft:
@@ -143,8 +144,6 @@ class _Copy:
 
 def _copy_state(places: DataFolder, target: Path) -> None:
     """Copy the database as of one transaction, while others write to it."""
-    if not places.state.exists():
-        raise BrokerError(f"{places.folder}: is not a data folder; it lacks {places.state.name}")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         source, copy = apsw.Connection(str(places.state)), apsw.Connection(str(target))

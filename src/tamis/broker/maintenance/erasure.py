@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from tamis.broker.data_folder import DataFolder
+from tamis.broker.maintenance.own_folder import own_folder
 from tamis.broker.state import State
 from tamis.errors import BrokerError
 from tamis.files.json_document import write_json
@@ -43,29 +44,30 @@ class ErasureReport(NamedTuple):
 
 def erase_event(folder: Path, number: int) -> ErasureReport:
     """Erase one event. Nobody may serve the folder meanwhile."""
-    places = DataFolder(folder)
+    places = own_folder(folder)
     with places.served():
         log = Log.open(places.log)
+        if not log.begin <= number < log.end or not list(log.events(number, number + 1)):
+            raise BrokerError(f"{folder}: the log keeps no event with the number {number}")
 
         def wanted(kind: str, first: int, table: pa.Table) -> list[int]:
             here = kind == EVENTS and first <= number < first + table.num_rows
             return [number - first] if here else []
 
-        rows = erase_rows(log, wanted, "an event was erased on request")
-        if not rows:
-            raise BrokerError(f"{folder}: the log keeps no event with the number {number}")
         notifications = _erase_pairs(places.notifications, lambda table: _is(table, number))
         records = _erase_records(
             places,
             log,
             [(f"DELETE FROM {each} WHERE sequence = ?", (number,)) for each in _DELIVERIES],
         )
+        # The log comes last: after a crash, the event is found again.
+        rows = erase_rows(log, wanted, "an event was erased on request")
         return ErasureReport(rows, notifications, records, _out_of_reach(places))
 
 
 def erase_owner(folder: Path, owner: str) -> ErasureReport:
     """Erase an owner: all subscriptions, with what was done with them. Nobody may serve it."""
-    places = DataFolder(folder)
+    places = own_folder(folder)
     with places.served():
         log = Log.open(places.log)
         ids = _ids_of(log, places, owner)
