@@ -31,6 +31,14 @@ from tamis.model.operator import Fault
 from tamis.model.operator_semantics import CallAnswer, OperatorTable, Substitution
 from tamis.model.printer import to_text
 from tamis.model.schema import Schema
+from tamis.model.value_texts import (
+    is_quoted,
+    joined,
+    listed,
+    other_kind,
+    row_text,
+    value_text,
+)
 
 _MOST_STEPS = 200_000  # rows visited for all verdicts of a branch, and as many to join its calls
 _SHOWN = 64  # branches of a large condition
@@ -193,7 +201,7 @@ class _Explained:
         one_by_one = all(each.holds for each in verdicts if isinstance(each.predicate, _READING))
         if not ordinary_hold and one_by_one and not conflicts:
             names = {name for each in self.comparisons for name in attributes_of(each.predicate)}
-            conflicts += (f"no one value of each of {_listed(sorted(names))} satisfies all",)
+            conflicts += (f"no one value of each of {listed(sorted(names))} satisfies all",)
         if fit is None:
             conflicts += (f"given up: too many substitutions of {self._all_names()} to try",)
         elif not fit and not any(
@@ -223,7 +231,7 @@ class _Explained:
         answer = self.answers[id(call)]
         if answer.rows is None:
             missing = [name for name in answer.signature.reads if name not in self.event.values]
-            why = f"the operator reads {_listed(missing)}, which the event does not bind"
+            why = f"the operator reads {listed(missing)}, which the event does not bind"
             return Verdict(call, positive, False, (), why)
         if isinstance(answer.rows, Fault):
             kind, why = answer.rows.kind, answer.rows.reason
@@ -240,7 +248,7 @@ class _Explained:
         if not answer.signature.free:
             reason = f"the operator says {'true' if answer.rows else 'false'}"
         elif answer.rows:
-            reason = f"the operator gives {_join(tuple(map(_row, answer.rows)))}"
+            reason = f"the operator gives {joined(tuple(map(row_text, answer.rows)))}"
         else:
             reason = "the operator gives nothing"
         return Verdict(call, positive, tried.holds, answer.rows, reason, tried.given_up)
@@ -272,17 +280,19 @@ class _Explained:
         """The values that the variables of a constraint can have."""
         names = self._names((literal,))
         if not tried.known:
-            shown = _listed(f"?{name}" for name in names)
+            shown = listed(f"?{name}" for name in names)
             if tried.given_up:
                 return f"given up: too many rows to find values for {shown}"
             return f"no call gives {shown} a value"
         known = tried.known
-        found = {name: tuple(dict.fromkeys(_value(each[name]) for each in known)) for name in names}
-        values = ", ".join(f"?{name} is {_join(values)}" for name, values in found.items())
+        found = {
+            name: tuple(dict.fromkeys(value_text(each[name]) for each in known)) for name in names
+        }
+        values = ", ".join(f"?{name} is {joined(values)}" for name, values in found.items())
         return f"{values}; given up: too many of them to try" if tried.given_up else values
 
     def _all_names(self) -> str:
-        return _listed(f"?{name}" for name in self._names((*self.calls, *self.constraints)))
+        return listed(f"?{name}" for name in self._names((*self.calls, *self.constraints)))
 
     def _names(self, literals: Iterable[Literal[Any]]) -> list[str]:
         """The variables of literals, each once."""
@@ -342,10 +352,10 @@ def _compared(literal: Literal[Comparison], event: Event, schema: Schema) -> Ver
     missing = [name for name in names if name not in event.values]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        return Verdict(*literal, False, (), f"{_listed(missing)} {verb} not bound")
+        return Verdict(*literal, False, (), f"{listed(missing)} {verb} not bound")
     holds = semantics.conjunction_holds((literal,), event, schema)
-    shown = [f"{name} is {_join(event.values[name])}" for name in names]
-    return Verdict(*literal, holds, (), _listed(shown))
+    shown = [f"{name} is {joined(event.values[name], is_quoted(name, schema))}" for name in names]
+    return Verdict(*literal, holds, (), listed(shown))
 
 
 def _verdict(literal: Literal[Any], event: Event, schema: Schema) -> Verdict:
@@ -364,7 +374,10 @@ def _verdict(literal: Literal[Any], event: Event, schema: Schema) -> Verdict:
     if not values:
         reason = f"{predicate.attribute} is not bound"
     else:
-        reason = f"{predicate.attribute} is {_join(values)}"
+        quoted = is_quoted(predicate.attribute, schema)
+        reason = f"{predicate.attribute} is {joined(values, quoted)}"
+        if quoted and not holds:
+            reason += other_kind(predicate, values)
     return Verdict(predicate, positive, holds, values, reason)
 
 
@@ -381,7 +394,7 @@ def _conflicts(
         if not semantics.looks_at_set(literal):
             groups.setdefault(literal.predicate.attribute, []).append(literal)
     return tuple(
-        f"no one value of {attribute} ({_join(event.values[attribute])}) satisfies all of them"
+        f"no one value of {attribute} ({joined(event.values[attribute])}) satisfies all of them"
         for attribute, group in groups.items()
         if attribute not in failed and not semantics.conjunction_holds(group, event, schema)
     )
@@ -391,26 +404,3 @@ def _shown(verdict: Verdict) -> str:
     predicate = verdict.predicate
     text = to_text(predicate if verdict.positive else Not(predicate))
     return text if len(text) <= 200 else text[:197] + "…"
-
-
-def _join(values: tuple[Any, ...]) -> str:
-    shown = ", ".join(_value(value) for value in values[:10])
-    return shown if len(values) <= 10 else f"{shown}, … ({len(values)} values)"
-
-
-def _listed(names: Iterable[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _row(row: tuple[Any, ...]) -> str:
-    return _value(row[0]) if len(row) == 1 else f"({', '.join(map(_value, row))})"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"  # as the language writes it
-    if value is None or isinstance(value, Mapping):
-        return "null" if value is None else "an object"
-    text = value.isoformat() if hasattr(value, "isoformat") else str(value)
-    return text if len(text) <= 80 else text[:77] + "…"

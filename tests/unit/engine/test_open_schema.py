@@ -251,3 +251,24 @@ def test_an_open_schema_is_extended_by_any_other_open_one() -> None:
     assert engine.match({"a": 1}) == [1]
     with pytest.raises(SchemaError):
         engine.extend(Schema.from_dict({"attributes": {"a": "integer"}}))
+
+
+@pytest.mark.parametrize(
+    ("text", "event", "reason"),
+    [
+        ("size < 5", {"size": "4"}, 'no   size < 5: size is "4" (text, not a number)'),
+        ("not size < 5", {"size": "4"}, 'no   not size < 5: size is "4" (text, not a number)'),
+        ("size < 5", {"size": 6}, "no   size < 5: size is 6"),
+        ("size = 5", {"size": None}, "no   size = 5: size is null (null, not a number)"),
+        ('size = "5"', {"size": "5"}, 'yes  size = "5": size is "5"'),
+        ('size in (1, "a")', {"size": True}, "size is true (a boolean, not a number or text)"),
+        ("size = 5", {"size": {"a": 1}}, "size is an object (an object, not a number)"),
+        ("size = 5", {"size": ["5", True]}, '"5", true (text and a boolean, not a number)'),
+        ("size = @n", {"size": "5", "n": 5}, 'no   size = @n: size is "5" and n is 5'),
+        ("size is not null", {"size": None}, "no   not size is null: size is null"),
+    ],
+)
+def test_explanations_tell_kinds_apart(text: str, event: dict[str, Any], reason: str) -> None:
+    engine = Engine()
+    engine.subscribe(text, id=1)
+    assert reason in str(engine.explain(1, event))
