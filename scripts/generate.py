@@ -61,8 +61,8 @@ def client_reference() -> str:
     for name, verb in vars(Verbs).items():
         if isinstance(verb, Verb):
             lines += _function(name, verb.plan)
-    lines += ["### Iterators", ""]
-    for name in ("publish_all", "subscriptions", "notifications"):
+    lines += ["### Several requests", ""]
+    for name in ("publish_all", "subscriptions", "notifications", "backtest"):
         lines += _function(name, getattr(client.Client, name))
     lines += ["### Answers", "", "| class | fields | |", "| --- | --- | --- |"]
     for name in client.__all__:
@@ -82,6 +82,9 @@ def _function(name: str, function: Any) -> Iterator[str]:
         if each.kind is inspect.Parameter.KEYWORD_ONLY and not starred:
             parts.append("*")
             starred = True
+        if each.kind is inspect.Parameter.VAR_KEYWORD:
+            parts.append(f"**{each.name}")
+            continue
         value = "" if each.default is inspect.Parameter.empty else f" = {_value(each.default)}"
         parts.append(f"{each.name}: {each.annotation}{value}")
     gives = re.sub(r"^ServiceCall\[(.*)\]$", r"\1", str(signature.return_annotation))

@@ -12,6 +12,9 @@ from tamis import lazy_names
 
 if TYPE_CHECKING:
     from tamis.client.answers import (
+        BacktestReport,
+        BacktestSample,
+        BacktestSpan,
         BulkLine,
         DeadLetterInfo,
         DeadLetterList,
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncClient",
+    "BacktestReport",
+    "BacktestSample",
+    "BacktestSpan",
     "BulkLine",
     "Client",
     "DeadLetterInfo",
@@ -56,6 +62,9 @@ __all__ = [
 _WHERE = {
     "AsyncClient": "tamis.client.async_client",
     "Client": "tamis.client.client",
+    "BacktestReport": "tamis.client.answers",
+    "BacktestSample": "tamis.client.answers",
+    "BacktestSpan": "tamis.client.answers",
     "BulkLine": "tamis.client.answers",
     "DeadLetterInfo": "tamis.client.answers",
     "DeadLetterList": "tamis.client.answers",

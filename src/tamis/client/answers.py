@@ -114,3 +114,33 @@ class DeadLetterList(msgspec.Struct, frozen=True):
 
     dead_letters: list[DeadLetterInfo]
     cursor: int | None  # None: these are the last
+
+
+class BacktestSpan(msgspec.Struct, frozen=True):
+    """The events of a back-test in a span of time."""
+
+    begin: datetime
+    end: datetime
+    events: int
+    matched: int
+
+
+class BacktestSample(msgspec.Struct, frozen=True):
+    """An event that a back-test has found."""
+
+    sequence: int
+    event: str | None  # JSON; None: it is not kept any more
+
+
+class BacktestReport(msgspec.Struct, frozen=True):
+    """A back-test. Without `matched` it is still running."""
+
+    id: str
+    progress: float  # from 0 to 1
+    events: int
+    matched: int | None = None
+    dead: int | None = None  # events that are not valid
+    first: int | None = None
+    end: int | None = None
+    over_time: list[BacktestSpan] | None = None
+    samples: list[BacktestSample] | None = None

@@ -9,7 +9,13 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from tamis.client.answers import Id, PublishReceipt, ReceivedNotification, SubscriptionInfo
+from tamis.client.answers import (
+    BacktestReport,
+    Id,
+    PublishReceipt,
+    ReceivedNotification,
+    SubscriptionInfo,
+)
 from tamis.client.call import AsyncDriver, ServiceCall
 from tamis.client.connection import CONNECTING, TIMEOUT, options_of, request_of
 from tamis.client.event_batches import AnyEvent, EventBatcher
@@ -73,6 +79,14 @@ class AsyncClient(Verbs, AsyncDriver):
         rest = batcher.rest()
         if rest is not None:
             yield await self.perform(rest)
+
+    async def backtest(self, condition: str, **options: Any) -> BacktestReport:
+        """Back-test a condition and wait; the options are those of `start_backtest`."""
+        report = await self.start_backtest(condition, **options)
+        while report.matched is None:
+            await asyncio.sleep(1.0)
+            report = await self.show_backtest(report.id)
+        return report
 
     async def subscriptions(
         self, *, q: str | None = None, owner: str | None = None

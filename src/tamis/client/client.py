@@ -9,7 +9,13 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from tamis.client.answers import Id, PublishReceipt, ReceivedNotification, SubscriptionInfo
+from tamis.client.answers import (
+    BacktestReport,
+    Id,
+    PublishReceipt,
+    ReceivedNotification,
+    SubscriptionInfo,
+)
 from tamis.client.call import Driver, ServiceCall
 from tamis.client.connection import CONNECTING, TIMEOUT, options_of, request_of
 from tamis.client.event_batches import AnyEvent, EventBatcher
@@ -81,6 +87,14 @@ class Client(Verbs, Driver):
         rest = batcher.rest()
         if rest is not None:
             yield self.perform(rest)
+
+    def backtest(self, condition: str, **options: Any) -> BacktestReport:
+        """Back-test a condition and wait; the options are those of `start_backtest`."""
+        report = self.start_backtest(condition, **options)
+        while report.matched is None:
+            time.sleep(1.0)
+            report = self.show_backtest(report.id)
+        return report
 
     def subscriptions(
         self, *, q: str | None = None, owner: str | None = None

@@ -118,7 +118,7 @@ def renew(
 
 def cancel(id: Id, *, ticket: str | None = None) -> ServiceCall[None]:
     """End a live subscription."""
-    return ServiceCall("DELETE", place_of(id), _nothing, headers=with_ticket(ticket))
+    return delete(place_of(id), with_ticket(ticket))
 
 
 def subscribe_many(
@@ -243,7 +243,7 @@ def list_keys() -> ServiceCall[list[KeyInfo]]:
 
 def revoke_key(id: str) -> ServiceCall[None]:
     """End an API key at once. For admins."""
-    return ServiceCall("DELETE", f"/v1/keys/{quoted(id)}", _nothing)
+    return delete(f"/v1/keys/{quoted(id)}")
 
 
 # -- helpers --------------------------------------------------------------------------------------
@@ -296,6 +296,11 @@ def send(
         content=None if body is None else _encoded(body),
         repeatable=repeatable,
     )
+
+
+def delete(path: str, headers: Mapping[str, str] | None = None) -> ServiceCall[None]:
+    """A request that ends something. It is not sent twice: the second one would find nothing."""
+    return ServiceCall("DELETE", path, _nothing, headers=headers or {})
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.client import delivery_plans, plans, schema_plans
+from tamis.client import backtest_plans, delivery_plans, plans, schema_plans
 from tamis.client.call import Verb
 from tamis.client.event_batches import publish
 
@@ -25,6 +25,9 @@ class Verbs:
     check = Verb(plans.check)
     explain = Verb(plans.explain)
     match = Verb(plans.match)
+    start_backtest = Verb(backtest_plans.start_backtest)
+    show_backtest = Verb(backtest_plans.show_backtest)
+    cancel_backtest = Verb(backtest_plans.cancel_backtest)
     schema = Verb(schema_plans.schema)
     create_domain = Verb(schema_plans.create_domain)
     create_attribute = Verb(schema_plans.create_attribute)
