@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 from rich.text import Text
 
 from tamis.cli.reports.backtest import sparkline
-from tamis.cli.terminal.console import bar, stdout_console
+from tamis.cli.service.connection import at_most_one, connected, service_command
+from tamis.cli.terminal.console import bar, stderr_console, stdout_console
 from tamis.cli.terminal.numbers import percent
 from tamis.language.dialects import NATIVE
 
+if TYPE_CHECKING:
+    from tamis.replay.past.log_backtest import LogBacktest
+
+_PAUSE = 0.5  # seconds between two looks at the progress
 _LOG = "log"  # in a data folder
 
 
@@ -23,17 +30,23 @@ def _moment(ctx: click.Context, param: click.Parameter, value: datetime | None) 
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument(
+    "folder",
+    metavar="[FOLDER]",
+    nargs=-1,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    callback=at_most_one,
+)
 @click.argument("condition")
 @click.option("--language", default=NATIVE, show_default=True, help="The language of CONDITION.")
 @click.option("--first", type=click.IntRange(0), help="From this sequence number on.")
 @click.option("--end", type=click.IntRange(0), help="To before this sequence number.")
 @click.option("--since", type=click.DateTime(), callback=_moment, help="From this moment on, UTC.")
 @click.option("--until", type=click.DateTime(), callback=_moment, help="Before this moment, UTC.")
-@click.option("--samples", default=5, show_default=True, type=click.IntRange(0, 1000))
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--samples", default=5, show_default=True, type=click.IntRange(0, 100))
+@service_command
 def backtest(
-    folder: Path,
+    folder: Path | None,
     condition: str,
     language: str,
     first: int | None,
@@ -41,33 +54,23 @@ def backtest(
     since: datetime | None,
     until: datetime | None,
     samples: int,
+    server: str,
     as_json: bool,
 ) -> None:
-    """Count the events in FOLDER that CONDITION would have matched.
+    """Count the events in FOLDER, or of a running service, that CONDITION would have matched.
 
     FOLDER is a log, or the data folder of a service, which may be running. It runs in this process;
-    for very many events use `tamis spark backtest`.
+    for very many events use `tamis spark backtest`. Without FOLDER, the service counts.
     """
-    from tamis.engine import Engine
-    from tamis.replay.past.log_backtest import backtest_log, range_of
-    from tamis.store.log import DOCUMENT, Log
-
-    log = Log.open(folder / _LOG if (folder / _LOG / DOCUMENT).exists() else folder)
-    console = stdout_console()
-    with Engine(log.schema_at()) as engine:
-        engine.subscribe(condition, language=language)
-        low, high = range_of(log, first, end, since, until)
-        total = log.counts(low, high)[0]
-        with bar(console, "events") as shown:
-
-            def progress(done: int) -> bool:
-                shown.update(done, total)
-                return True
-
-            found = backtest_log(log, engine, low, high, samples=samples, progress=progress)
+    wanted = {"first": first, "end": end, "since": since, "until": until}
+    if folder is None:
+        found = _of_service(server, condition, language, samples, wanted)
+    else:
+        found = _of_log(folder, condition, language, samples, wanted)
     if as_json:
         click.echo(json.dumps(found._asdict(), default=str))
         return
+    console = stdout_console()
     share = percent(found.matched / max(1, found.events))
     console.print(
         Text(
@@ -82,3 +85,48 @@ def backtest(
     if found.samples:
         numbers = ", ".join(f"{number:,}" for number in found.samples)
         console.print(Text(f"for example the events {numbers}"), soft_wrap=True)
+
+
+def _of_log(
+    folder: Path, condition: str, language: str, samples: int, wanted: dict[str, Any]
+) -> LogBacktest:
+    """A back-test in this process."""
+    from tamis.engine import Engine
+    from tamis.replay.past.log_backtest import backtest_log, range_of
+    from tamis.store.log import DOCUMENT, Log
+
+    log = Log.open(folder / _LOG if (folder / _LOG / DOCUMENT).exists() else folder)
+    with Engine(log.schema_at()) as engine, bar(stderr_console(), "events") as shown:
+        engine.subscribe(condition, language=language)
+        low, high = range_of(log, **wanted)
+        total = log.counts(low, high)[0]
+
+        def progress(done: int) -> bool:
+            shown.update(done, total)
+            return True
+
+        return backtest_log(log, engine, low, high, samples=samples, progress=progress)
+
+
+def _of_service(
+    server: str, condition: str, language: str, samples: int, wanted: dict[str, Any]
+) -> LogBacktest:
+    """A back-test by a running service."""
+    from tamis.replay.past.log_backtest import LogBacktest, TimeBucket
+
+    with connected(server) as client, bar(stderr_console(), "events") as shown:
+        report = client.start_backtest(condition, language=language, samples=samples, **wanted)
+        while report.matched is None:
+            shown.update(round(report.progress * report.events), report.events)
+            sleep(_PAUSE)
+            report = client.show_backtest(report.id)
+    spans = report.over_time or []
+    return LogBacktest(
+        events=report.events,
+        matched=report.matched,
+        dead=report.dead or 0,
+        first=report.first or 0,
+        end=report.end or 0,
+        over_time=[TimeBucket(each.begin, each.end, each.events, each.matched) for each in spans],
+        samples=[each.sequence for each in report.samples or []],
+    )

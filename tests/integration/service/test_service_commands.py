@@ -103,6 +103,22 @@ def test_questions_without_a_schema_ask_the_service(capsys: Capture, tmp_path: P
     assert "too many" in refused(capsys, "explain", str(file), "weight", "<", "5", "{}")
 
 
+def test_a_back_test_of_a_folder_and_of_a_service(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(tmp_path / "data")
+    with running(Path(folder)) as server, Client(server.address) as client:
+        monkeypatch.setenv("TAMIS_SERVER", server.address)
+        client.publish([{"price": at} for at in range(50)])
+        asked = said(capsys, "backtest", "price < 7", "--first", "2")
+        assert (asked["events"], asked["matched"]) == (48, 5)
+        assert said(capsys, "backtest", folder, "price < 7", "--first", "2") == asked
+        assert run("backtest", "price < 7") == 0
+        assert "7 of 50 events match" in capsys.readouterr().out
+        report = client.backtest("price < 7", samples=2)
+        assert (report.matched, len(report.samples or [])) == (7, 2)
+
+
 def test_mistakes_are_told(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "column 15" in refused(capsys, "subscribe", "price < 5 and titel = x")
     assert "time span" in refused(capsys, "subscribe", "price < 5", "--lease", "soon")
