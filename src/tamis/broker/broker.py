@@ -107,8 +107,8 @@ class Broker:
             self.recovered: Recovered = recover(self.log, self.state, dedup)
             self._tickets = storage.tickets()
             self._clock = LogClock(clock or wall_clock, self.recovered.moment)
-            rules, most = sinks or SinkRules(), self.limits.pending_deliveries
-            self.webhooks = Webhooks(storage, self._tickets, self._clock.now, rules, most)
+            rules, limits = sinks or SinkRules(), self.limits
+            self.webhooks = Webhooks(storage, self._tickets, self._clock.now, rules, limits)
             self._leases = LeaseOffice(self.state, self._tickets, self.webhooks.secrets)
             self._explainer = Explainer(self.operators)
             opened.callback(self._explainer.close)

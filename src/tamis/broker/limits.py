@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from tamis.broker.setting import Bytes, setting
 
@@ -21,4 +22,15 @@ class Limits:
     bulk_subscriptions: int = setting(50_000, "Most subscriptions of one bulk request.", least=1)
     pending_deliveries: int = setting(
         100_000, "Most webhooks of one owner that wait to be tried again.", least=0
+    )
+    lease_warning: timedelta = setting(
+        timedelta(hours=1), "How long before the end of a lease its subscriber is warned."
+    )
+    requests: int | None = setting(
+        None,
+        "Most requests a second of one caller; by default 1,000 from other machines.",
+        least=1,
+    )
+    bytes: Bytes | None = setting(
+        None, "Most bytes a second of one caller; by default 64 MiB from other machines.", least=1
     )

@@ -63,9 +63,16 @@ CREATE TABLE sink_rotations (subscription {id} PRIMARY KEY, rotation INTEGER, mo
 CREATE TABLE consumers (
     owner TEXT, name TEXT, cursor INTEGER, PRIMARY KEY (owner, name)) WITHOUT ROWID;
 """
-_DETAILS = (
-    *("owner", "name", "language", "request_key", "sink", "nonce", "key_generation", "metadata"),
-)
+_DETAILS = [
+    "owner",
+    "name",
+    "language",
+    "request_key",
+    "sink",
+    "nonce",
+    "key_generation",
+    "metadata",
+]
 _COLUMNS = ", ".join(("id", "added", "condition", "until", *_DETAILS))
 _INSERT = f"INSERT OR REPLACE INTO subscriptions ({_COLUMNS}) VALUES (?{', ?' * 11})"
 
@@ -294,14 +301,11 @@ class State:
 
     def owners_among(self, ids: Sequence[Id]) -> dict[Id, str | None]:
         """The owners of some subscriptions that are live or were."""
-        tables = ("ended", "subscriptions")
-        return {
-            row[0]: row[1]
-            for table in tables
-            for row in self._among(f"SELECT id, owner FROM {table}", ids)
-        }
+        query = "SELECT id, owner FROM"
+        ended = dict(self._among(f"{query} ended", ids))
+        return ended | dict(self._among(f"{query} subscriptions", ids))
 
-    def _among(self, query: str, ids: Sequence[Id]) -> Iterator[tuple[Any, ...]]:
+    def _among(self, query: str, ids: Sequence[Id]) -> Iterator[Any]:
         for at in range(0, len(ids), _AT_ONCE):
             some = tuple(ids[at : at + _AT_ONCE])
             yield from self._rows(f"{query} WHERE id IN ({', '.join('?' * len(some))})", some)
@@ -376,6 +380,14 @@ class State:
         """Subscriptions whose lease has ended, the earliest first."""
         query = "SELECT id FROM subscriptions WHERE until <= ? ORDER BY until, id LIMIT ?"
         return [row[0] for row in self._rows(query, (moment, most))]
+
+    def ending(self, after: int, until: int, most: int | None) -> list[StoredSubscription]:
+        """Subscriptions whose lease ends after a moment, up to another, the earliest first."""
+        where = "WHERE until > ? AND until <= ? ORDER BY until LIMIT ?"
+        rows = self._rows(
+            f"SELECT {_COLUMNS} FROM subscriptions {where}", (after, until, most or -1)
+        )
+        return [StoredSubscription(*row) for row in rows]
 
     # -- its own ---------------------------------------------------------------------------------
 

@@ -41,6 +41,8 @@ COMMANDS = {
     "subscribe": ("tamis.cli.service.subscriptions:subscribe", "Subscribe at a service."),
     "renew": ("tamis.cli.service.subscriptions:renew", "Renew the lease of a subscription."),
     "unsubscribe": ("tamis.cli.service.subscriptions:unsubscribe", "End a subscription."),
+    "import": ("tamis.cli.service.transfer:import_file", "Subscribe to all conditions of a file."),
+    "export": ("tamis.cli.service.transfer:export_file", "Write the subscriptions of a service."),
     "publish": ("tamis.cli.service.publish:publish", "Publish events of files at a service."),
     "tail": ("tamis.cli.service.tail:tail", "Follow the notifications of a service."),
     "switch-matching": (

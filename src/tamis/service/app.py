@@ -27,6 +27,7 @@ from tamis.service.problems import (
     answer_unicode,
 )
 from tamis.service.publish_door import PublishDoor, Publishing
+from tamis.service.rate_limit import RateLimit
 from tamis.service.routes import (
     backtest_routes,
     bulk_routes,
@@ -51,6 +52,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         waiting.attach(asyncio.get_running_loop())
+        broker.webhooks.warnings.listener = waiting.notice
         yield
         waiting.close()
 
@@ -59,6 +61,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     publishing = Publishing(server, settings.body_bytes)
     app.add_middleware(BodyLimit, most=settings.body_bytes)
     app.add_middleware(PublishDoor, publishing=publishing)
+    app.add_middleware(RateLimit, limits=settings.limits)
     app.add_middleware(RequestLog)
     app.add_exception_handler(TamisError, answer_problem)
     app.add_exception_handler(RequestValidationError, answer_invalid)

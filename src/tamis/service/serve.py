@@ -30,6 +30,7 @@ from tamis.service.listen_address import shown_address
 from tamis.service.observation.failure_log import FailureLog
 from tamis.service.observation.logs import set_up_logs
 from tamis.service.settings import Settings
+from tamis.service.slow_readers import AbortableProtocol
 from tamis.service.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def serve(settings: Settings) -> None:
         config = uvicorn.Config(
             app,
             loop="uvloop",
-            http="httptools",
+            http=AbortableProtocol,
             ws="none",
             log_config=None,
             access_log=False,

@@ -52,6 +52,9 @@ class Settings:
     longest_wait: timedelta = setting(
         timedelta(minutes=1), "How long a reader may wait for notifications."
     )
+    slow_reader: timedelta = setting(
+        timedelta(seconds=30), "How long the reader of a stream may take nothing."
+    )
     tls_certificate: Path | None = setting(None, "The certificate chain for TLS (PEM).")
     tls_key: Path | None = setting(None, "The private key of the certificate (PEM).")
     log_format: Literal["auto", "text", "json"] = setting(

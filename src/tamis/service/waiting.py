@@ -26,7 +26,12 @@ class Waiting:
 
     def found(self, pairs: NotificationPairs) -> None:
         """Something was matched. Called in another thread."""
-        if self._loop is not None and not self._pending and len(pairs.numbers):
+        if len(pairs.numbers):
+            self.notice()
+
+    def notice(self) -> None:
+        """There is something to read. Called in any thread."""
+        if self._loop is not None and not self._pending:
             self._pending = True
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._wake)

@@ -49,6 +49,7 @@ class DeliverySource(NamedTuple):
     page: Callable[[int, int], MessagePage]  # of subscriptions with sinks
     message: Callable[[PendingDelivery], OutgoingMessage | None]  # None: it is not wanted any more
     waiting: Callable[[], Counter[str | None]]  # how many deliveries of each owner wait
+    look: Callable[[], None]  # for leases that end soon
     identity: str
     clock: Callable[[], int]
     most: int  # deliveries of an owner that may wait
@@ -130,6 +131,7 @@ class Deliverer:
             self._settle_at = now + _SETTLE
         more = False
         if now >= self._look_at:
+            await self._in_thread(self._source.look)
             more = await self._read_due()
             self._look_at = now if more else now + _LOOK
             self._news = True  # nothing wakes it for events without notifications

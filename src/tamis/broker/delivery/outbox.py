@@ -14,13 +14,14 @@ from tamis.broker.records import Records
 from tamis.errors import BrokerError
 from tamis.store.subscription_snapshot import Id
 
-_CURSOR = "delivered"
+_CURSOR, _WARNED = "delivered", "warned"
 TOPICS_CURSOR = "sent_to_kafka"  # of those that go to topics
 _UPSERT = (
     "ON CONFLICT (subscription, sequence) DO UPDATE SET attempts = excluded.attempts, "
     "due = excluded.due, error = excluded.error"
 )
 _MOVE = "UPDATE facts SET value = ? WHERE name = ? AND value = ?"
+_SET = "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _STORE = f"INSERT INTO deliveries VALUES (?, ?, ?, ?, ?) {_UPSERT}"
 
 
@@ -95,7 +96,14 @@ class Outbox:
 
     def cursor(self) -> int | None:
         """The last event whose notifications are delivered or stored; None: never begun."""
-        rows = self._records.select("SELECT value FROM facts WHERE name = ?", (_CURSOR,))
+        return self._fact(_CURSOR)
+
+    def warned(self) -> int | None:
+        """Warnings of all leases that end up to this moment are sent; None: never begun."""
+        return self._fact(_WARNED)
+
+    def _fact(self, name: str) -> int | None:
+        rows = self._records.select("SELECT value FROM facts WHERE name = ?", (name,))
         return int(rows[0][0]) if rows else None
 
     def needed(self) -> list[int]:
@@ -103,7 +111,8 @@ class Outbox:
         cursors = self._records.select(
             "SELECT value FROM facts WHERE name IN (?, ?)", (_CURSOR, TOPICS_CURSOR)
         )
-        retries = self._records.select("SELECT min(sequence) FROM deliveries")
+        # Warnings that leases end need no event.
+        retries = self._records.select("SELECT min(sequence) FROM deliveries WHERE sequence >= 0")
         return [int(value) + 1 for (value,) in cursors] + [
             int(value) for (value,) in retries if value is not None
         ]
@@ -115,6 +124,12 @@ class Outbox:
         cursor = self.cursor()
         self._at = start if cursor is None else cursor
         return self._at
+
+    def warn(self, settled: Settlement, moment: int) -> None:
+        """Store warnings, together with the moment up to which leases were warned of."""
+        with self._records.transaction() as base:
+            base.executemany(_STORE, (row for row in settled.rows.values() if row is not None))
+            base.execute(_SET, (_WARNED, moment))
 
     def settle(self, settled: Settlement, moment: int = 0) -> None:
         """Move the cursor, together with everything that is to be known below it.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 
 import pyarrow as pa
 
 from tamis.broker.access.tickets import TicketOffice
 from tamis.broker.delivery.deliverer import Deliverer, DeliverySource, MessagePage
 from tamis.broker.delivery.kafka_delivery import KafkaDelivery
+from tamis.broker.delivery.lease_warnings import LeaseWarnings
 from tamis.broker.delivery.led_deliverer import Delivering
 from tamis.broker.delivery.message import OutgoingMessage
 from tamis.broker.delivery.outbox import DeadDelivery, Outbox, PendingDelivery
@@ -18,6 +20,7 @@ from tamis.broker.delivery.signature import PREFIX
 from tamis.broker.delivery.sink_address import SinkRules, resolve
 from tamis.broker.delivery.sink_index import SinkIndex
 from tamis.broker.delivery.sinks import Sink, is_topic
+from tamis.broker.limits import Limits
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import KeptEvent, NotificationReader
 from tamis.broker.matching.readable_matching import ReadableMatching
@@ -39,15 +42,17 @@ class Webhooks:
         tickets: TicketOffice,
         clock: Callable[[], int],
         rules: SinkRules,
-        most: int,
+        limits: Limits,
     ) -> None:
         self._storage, self._log, self._state = storage, storage.log, storage.state
         self._records, self._tickets, self._clock = storage.records, tickets, clock
         self.rules, self.outbox = rules, Outbox(storage.records)
-        self._most = most
+        self._most = limits.pending_deliveries
         known = self._state.sinks(self.outbox.cursor() or -1)
         self.index = SinkIndex(known, lambda sink: sink.url is not None)
         self.topics = KafkaDelivery(storage, clock, rules.kafka)
+        ahead = limits.lease_warning // timedelta(microseconds=1)
+        self.warnings = LeaseWarnings(self._state, self.outbox, clock, ahead)
         self._state.watcher = self._take
         self._deliverer: Delivering | None = None
         self._reader: NotificationReader | None = None
@@ -59,6 +64,7 @@ class Webhooks:
             self._page,
             self._message,
             self._waiting,
+            self.warnings.look,
             str(self._log.identity),
             self._clock,
             self._most,
@@ -77,6 +83,7 @@ class Webhooks:
     def _take(self, changes: pa.Table) -> None:
         self.index.take(changes)
         self.topics.index.take(changes)
+        self.warnings.take(changes)
 
     @property
     def failure(self) -> BaseException | None:

@@ -28,8 +28,8 @@ from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError, Text, show
 FORMATS = (".csv", ".tsv", *JSON, *TABLES, TEXT)
 ID, CONDITION, PREDICATES = "id", "condition", "predicates"
 LANGUAGE = "language"
-DETAILS = ("until", "owner", "name", LANGUAGE, "metadata")
-"""Columns that an export of a log may have as well."""
+DETAILS = ("until", "owner", "name", LANGUAGE, "metadata", "sink")
+"""Columns that an export of a log or a service may have as well."""
 _PREDICATE = pa.struct(
     [
         ("attribute", pa.string()),

@@ -134,22 +134,26 @@ def _answer(answer: BulkAnswer, places: list[int], wrong: dict[int, str]) -> byt
     return b"".join(msgspec.json.encode(lines[at]) + b"\n" for at in sorted(lines))
 
 
-def export(server: Any, owner: str | None, containing: str | None, after: Any) -> Response:
+def export(
+    server: Any, owner: str | None, containing: str | None, after: Any, most: int | None
+) -> Response:
     """Live subscriptions in the order of their ids, a line for each, from a cursor on.
 
     Who was cut off goes on after the id of the last line.
     """
 
     async def lines() -> AsyncIterator[bytes]:
-        at = after
+        at, left = after, most
         while not server.waiting.closing:
+            size = PAGE if left is None else min(left, PAGE)
             page = await run_in_threadpool(
-                server.broker.state.subscriptions, owner, containing=containing, after=at, most=PAGE
+                server.broker.state.subscriptions, owner, containing=containing, after=at, most=size
             )
             if page:
                 yield await run_in_threadpool(_lines_of, page)
                 at = page[-1].id
-            if len(page) < PAGE:
+            left = None if left is None else left - size
+            if len(page) < size or left == 0:
                 return
 
     return StreamingResponse(lines(), media_type=NDJSON)

@@ -9,16 +9,19 @@ from typing import Any
 import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from tamis.broker import metrics
+from tamis.broker.access.caller import ANONYMOUS
+from tamis.broker.delivery.lease_warnings import EndingLease
 from tamis.broker.matching.notification_reader import Notification, Page
 from tamis.broker.notification_body import parse_body
 from tamis.broker.sequence.clock import iso
 from tamis.errors import TamisError
 from tamis.service.problems import HttpError
 from tamis.service.routes.subscription_routes import subscription_id
+from tamis.service.slow_readers import PatientStream
 from tamis.store.subscription_snapshot import Id
 
 MOST = 10_000  # notifications in an answer
@@ -44,8 +47,9 @@ async def notifications(request: Request) -> Response:
         last = request.headers.get("last-event-id", "")
         after = int(last) if last.isdecimal() and len(last) <= 18 else after
         await reader.page(after, 1)  # a cursor that was trimmed is refused here
-        return StreamingResponse(
+        return PatientStream(
             _counted(_stream(reader, after)),
+            server.settings.slow_reader.total_seconds(),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
@@ -88,17 +92,30 @@ class _Reader:
         page: Page = self.server.broker.notifications(after, self._ids(), most, body=self._body)
         return page
 
+    def warnings(self, count: int) -> tuple[int, list[EndingLease]]:
+        """How many warnings there were, and those of the reader after the first `count`."""
+        found: list[EndingLease]
+        count, found = self.server.broker.webhooks.warnings.since(count)
+        if self._id is not None:
+            return count, [each for each in found if each.id == self._id]
+        caller = self.server.caller(self._request) if found else ANONYMOUS
+        return count, [each for each in found if caller.owns(each.owner)]
+
 
 async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:
     """Server-sent events; the id of each is the cursor after it."""
     yield b": tamis\n\n"
     waiting = reader.server.waiting
+    warned = 0
     while not waiting.closing:
         wake = waiting.next_wake()
         try:
             page = await reader.page(after, 1000)
+            warned, warnings = reader.warnings(warned)
         except TamisError:  # the answer has begun; coming back tells what it was
             return
+        for each in warnings:
+            yield b"event: lease-ending\ndata: " + _ending(each) + b"\n\n"
         if page.notifications:
             yield b"".join(_events(page))
         after = page.cursor
@@ -113,6 +130,10 @@ async def _counted(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     with metrics.OPEN_STREAMS.track_inprogress():
         async for each in stream:
             yield each
+
+
+def _ending(each: EndingLease) -> bytes:
+    return msgspec.json.encode({"subscription": each.id, "until": iso(each.until)})
 
 
 def _events(page: Page) -> list[bytes]:

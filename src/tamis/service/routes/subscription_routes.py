@@ -25,6 +25,7 @@ from tamis.store.subscription_snapshot import Id
 
 router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"])
 DAY = 86_400.0
+PAGE, LARGEST = 100, 1000  # subscriptions in a page
 Ticket = Annotated[str | None, Header(alias="Tamis-Ticket")]
 RequestKey = Annotated[str | None, Header(alias="Idempotency-Key", max_length=255)]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -139,12 +140,12 @@ def list_subscriptions(
     q: str | None = None,
     owner: str | None = None,
     cursor: str | None = None,
-    most: Annotated[int, Query(ge=1, le=1000)] = 100,
+    most: Annotated[int | None, Query(ge=1)] = None,
 ) -> SubscriptionPage | Response:
     """The caller's live subscriptions; those of all owners, or of one, for an admin.
 
-    With `Accept: application/x-ndjson`, all of them, a line for each. `cursor` is the id of the
-    last one that was read.
+    A page has 100, or `most`, which is 1,000 at most. With `Accept: application/x-ndjson`, the
+    answer has a line for each, without a limit. `cursor` is the id of the last one that was read.
     """
     server = request.app.state.server
     caller = server.caller(request)
@@ -158,7 +159,8 @@ def list_subscriptions(
     owner = owner if caller.is_admin else caller.name
     after = None if cursor is None else _cursor(server, cursor)
     if lines:
-        return export(server, owner, q, after)
+        return export(server, owner, q, after, most)
+    most = min(most or PAGE, LARGEST)
     found = server.broker.state.subscriptions(owner, containing=q, after=after, most=most)
     last = found[-1].id if len(found) == most else None
     return SubscriptionPage(subscriptions=[_shown(each) for each in found], cursor=last)

@@ -1,0 +1,112 @@
+"""Warnings before leases end: once for each end, to webhooks and to those who read streams.
+
+A cursor over the ends of leases says up to which end warnings were sent; it is stored together with
+the messages. A lease that is shorter than the time ahead is warned of after three quarters of it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from itertools import islice
+from threading import Lock
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.broker.delivery.outbox import Outbox, PendingDelivery, Settlement
+from tamis.broker.delivery.sinks import Sink
+from tamis.broker.state import State, StoredSubscription
+from tamis.errors import BrokerError
+from tamis.store.subscription_snapshot import Id
+
+_AT_ONCE = 10_000  # leases that are warned of in one look
+_RECENT = 100_000  # warnings that streams may still read
+
+
+class EndingLease(NamedTuple):
+    """A lease that ends soon."""
+
+    id: Id
+    owner: str | None
+    until: int  # microseconds since 1970
+
+
+class LeaseWarnings:
+    """Finds the leases that end soon. Threads may share it."""
+
+    def __init__(self, state: State, outbox: Outbox, clock: Callable[[], int], ahead: int) -> None:
+        self._state, self._outbox, self._clock, self._ahead = state, outbox, clock, ahead
+        self.listener: Callable[[], object] = lambda: None  # is told that there are new ones
+        self._lock = Lock()
+        self._short: list[tuple[int, int, Id]] = []  # when to warn, the end, and the id
+        self._recent: deque[EndingLease] = deque(maxlen=_RECENT)
+        self._count = 0  # of all warnings since the start
+
+    def take(self, changes: pa.Table) -> None:
+        """Note the leases of changes that are shorter than the time ahead."""
+        now = self._clock()
+        until = changes["until"].cast(pa.int64())
+        short = pc.and_(pc.greater(until, now), pc.less_equal(until, now + self._ahead))
+        chosen = changes.filter(pc.fill_null(short, False))
+        ends = chosen["until"].cast(pa.int64()).to_pylist()
+        with self._lock:
+            for end, id in zip(ends, chosen["id"].to_pylist(), strict=True):
+                heapq.heappush(self._short, (end - (end - now) // 4, end, id))
+
+    def look(self) -> None:
+        """Warn of the leases that end soon."""
+        now = self._clock()
+        found = [each for each in self._due(now) if each is not None]
+        cursor = self._outbox.warned()
+        if cursor is None:  # the first time: those that end later are warned of in time
+            cursor = now
+        latest = now + self._ahead
+        page = self._state.ending(cursor, latest, _AT_ONCE)
+        if len(page) == _AT_ONCE:  # all that end at the same moment come together
+            latest = page[-1].until or latest
+            page = self._state.ending(cursor, latest, None)
+        self._warn(found + page, now, latest)
+
+    def _due(self, now: int) -> list[StoredSubscription | None]:
+        """Short leases that are warned of now, unless they were renewed or have ended."""
+        due: list[tuple[int, Id]] = []
+        with self._lock:
+            while self._short and self._short[0][0] <= now:
+                _, end, id = heapq.heappop(self._short)
+                due.append((end, id))
+        live = [(end, self._state.subscription(id)) for end, id in due]
+        return [each for end, each in live if each is not None and each.until == end]
+
+    def _warn(self, leases: list[StoredSubscription], now: int, cursor: int) -> None:
+        settled = Settlement()
+        for each in leases:
+            if each.until is not None and _has_webhook(each.sink):
+                settled.put(PendingDelivery(each.id, -each.until, 0, now, ""))
+        self._outbox.warn(settled, cursor)
+        with self._lock:
+            self._recent.extend(
+                EndingLease(each.id, each.owner, each.until)
+                for each in leases
+                if each.until is not None
+            )
+            self._count += len(leases)
+        if leases:
+            self.listener()
+
+    def since(self, count: int) -> tuple[int, list[EndingLease]]:
+        """How many warnings there were, and those after the first `count` that still matter."""
+        now = self._clock()
+        with self._lock:
+            new = min(self._count - count, len(self._recent))
+            latest = islice(reversed(self._recent), max(0, new))
+            return self._count, [each for each in latest if each.until > now]
+
+
+def _has_webhook(sink: str | None) -> bool:
+    try:
+        return sink is not None and Sink.read(sink).url is not None
+    except BrokerError:
+        return False
