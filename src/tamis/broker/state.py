@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from tamis.broker.sqlite_errors import database_errors, refuse_unsafe
 from tamis.errors import BrokerError, RequestKeyError
-from tamis.store.changes import CANCEL, EXPIRE, RENEW, SUBSCRIBE, UPDATE
+from tamis.store.changes import CANCEL, DETAILS, EXPIRE, RENEW, SUBSCRIBE, UPDATE
 from tamis.store.pack import microseconds
 from tamis.store.subscription_snapshot import Id
 
@@ -63,16 +63,7 @@ CREATE TABLE sink_rotations (subscription {id} PRIMARY KEY, rotation INTEGER, mo
 CREATE TABLE consumers (
     owner TEXT, name TEXT, cursor INTEGER, PRIMARY KEY (owner, name)) WITHOUT ROWID;
 """
-_DETAILS = [
-    "owner",
-    "name",
-    "language",
-    "request_key",
-    "sink",
-    "nonce",
-    "key_generation",
-    "metadata",
-]
+_DETAILS = tuple(DETAILS)
 _COLUMNS = ", ".join(("id", "added", "condition", "until", *_DETAILS))
 _INSERT = f"INSERT OR REPLACE INTO subscriptions ({_COLUMNS}) VALUES (?{', ?' * 11})"
 
@@ -383,10 +374,8 @@ class State:
 
     def ending(self, after: int, until: int, most: int | None) -> list[StoredSubscription]:
         """Subscriptions whose lease ends after a moment, up to another, the earliest first."""
-        where = "WHERE until > ? AND until <= ? ORDER BY until LIMIT ?"
-        rows = self._rows(
-            f"SELECT {_COLUMNS} FROM subscriptions {where}", (after, until, most or -1)
-        )
+        query = f"SELECT {_COLUMNS} FROM subscriptions WHERE until > ? AND until <= ?"
+        rows = self._rows(f"{query} ORDER BY until LIMIT ?", (after, until, most or -1))
         return [StoredSubscription(*row) for row in rows]
 
     # -- its own ---------------------------------------------------------------------------------
@@ -422,7 +411,6 @@ class State:
 
 
 def _microseconds(moment: Any) -> int | None:
-    """A timestamp from Arrow in microseconds since 1970."""
     return None if moment is None else microseconds(moment)
 
 
