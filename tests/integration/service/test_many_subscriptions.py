@@ -182,7 +182,7 @@ def test_dead_letters_belong_to_their_owner(people: People, receiver: Receiver) 
 def test_a_lease_that_ends_is_warned_of(people: People, receiver: Receiver) -> None:
     """A webhook gets a message, and a stream an event, once; a renewed lease has another end."""
     sink = {"url": receiver.url, "body": "none"}
-    asked = {"condition": "price < 0", "sink": sink, "lease": 4}
+    asked = {"condition": "price < 0", "sink": sink, "lease": 7}
     lease = people.client.post("/v1/subscriptions", json=asked, headers=people["cleo"]).json()
     path = f"/v1/subscriptions/{lease['id']}/notifications"
     headers = people["cleo"] | {"Accept": "text/event-stream"}
