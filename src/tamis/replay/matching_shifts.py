@@ -123,6 +123,17 @@ class MatchingShifts:
                 "log back"
             )
 
+    def check_trim(self, log: Log, before: int) -> None:
+        """Refuse to trim events of this folder's log that are not matched yet, whoever matches."""
+        if not self.path.exists() or log.folder != self.log:
+            return
+        reached = max(coverage(self.out, log.begin).end, log.begin)
+        if before > reached:
+            raise StoreError(
+                f"{log.folder}: events from {reached:,} on are not matched yet; trim up to there, "
+                "or wait until they are"
+            )
+
     def _read(self) -> list[Shift]:
         given: Any = self._document().get("shifts")
         try:

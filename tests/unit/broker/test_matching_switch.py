@@ -10,11 +10,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tamis.broker.broker import Broker
 from tamis.broker.incoming import IncomingEvent
 from tamis.broker.matching import inline_matching
-from tamis.errors import TamisError
+from tamis.cli.log.maintenance import trim
+from tamis.errors import StoreError, TamisError
+from tamis.replay.compact_parts import compact
 from tamis.replay.matching_shifts import INLINE, SPARK, MatchingShifts, SupersededError
 from tamis.store.log import Log
 from tests.notification_model import expected_pairs, found_pairs
@@ -162,3 +165,24 @@ def test_a_lost_file_is_asked_for_if_spark_has_matched(folder: Path) -> None:
         Broker(folder)
     with Broker(folder, matching=INLINE) as broker:
         assert broker.matching.is_inline
+
+
+def test_what_is_not_matched_yet_is_not_trimmed(folder: Path) -> None:
+    """Also while Spark matches: nobody knows which events it reads."""
+    log, shifts = Log.open(folder / "log"), MatchingShifts(folder)
+    reached = shifts.begin(log, SPARK).start
+    runner = CliRunner()
+    refused = runner.invoke(trim, [str(log.folder), str(reached + 1)])
+    assert isinstance(refused.exception, StoreError)
+    assert f"events from {reached} on are not matched yet" in str(refused.exception)
+    assert runner.invoke(trim, [str(log.folder), str(reached)]).exit_code == 0
+
+
+def test_merged_parts_are_read_in_order(folder: Path) -> None:
+    """A broker that has begun before finds them too."""
+    place = folder / "notifications"
+    with Broker(folder) as broker:
+        before = broker.notifications(-1, None, 10_000)
+        assert compact(place, keep=1, many=2, older=0) > 0
+        assert broker.notifications(-1, None, 10_000) == before
+    check_whole(folder)

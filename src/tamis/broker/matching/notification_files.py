@@ -127,7 +127,8 @@ class NotificationFiles:
         )
         names = tuple(part["name"] for part in parts if part["folder"] == NOTIFICATIONS)
         with self._lock:
-            self._covered.append(CoveredRange(start, end, f"{name}.json", names))
+            if not self._covered or self._covered[-1].end < end:  # else a reader has loaded it
+                self._covered.append(CoveredRange(start, end, f"{name}.json", names))
             self._batches[query] = batch
 
     def _write_part(self, query: str, kind: str, tables: list[pa.Table]) -> dict[str, Any]:

@@ -80,11 +80,15 @@ def trim(folder: Path, before: int) -> None:
     """Delete old rows: those before the sequence number BEFORE.
 
     Subscriptions that are live stay live. Whole segments are deleted, so the log may begin a little
-    earlier. Do not trim what a stream has not read yet.
+    earlier. Do not trim what a stream has not read yet. The data folder of a service refuses to
+    trim what is not matched yet.
     """
+    from tamis.replay.matching_shifts import MatchingShifts
     from tamis.store.log import Log
 
-    begin = Log.open(folder).trim(before)
+    log = Log.open(folder)
+    MatchingShifts(log.folder.parent).check_trim(log, before)
+    begin = log.trim(before)
     stdout_console().print(Text(f"The log now begins at {begin:,}."))
 
 
