@@ -38,10 +38,20 @@ class DataFolder:
     def open_log(self, schema: Schema | dict[str, Any] | None) -> Log:
         """Open the log. If the folder has no log, create one with the given schema."""
         if (self.log / DOCUMENT).exists():
-            return Log.open(self.log)
+            return self.own_log()
         if schema is None:
             raise BrokerError(f"{self.folder}: there is no log yet; a new one needs a schema")
         return Log.create(self.log, schema, ids="int64")
+
+    def own_log(self) -> Log:
+        """The log of the folder; raises `BrokerError` for a copy of one in a database."""
+        log = Log.open(self.log)
+        if log.is_copy:
+            raise BrokerError(
+                f"{self.folder}: its log is a copy of one in a database; use the tools of the "
+                "database, and `tamis serve --database`"
+            )
+        return log
 
     def forget_derived(self) -> None:
         """Delete what a folder holds besides `server.key`, if its log is a copy of another one."""

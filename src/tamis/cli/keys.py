@@ -151,12 +151,11 @@ def _keys(folder: Path) -> Iterator[ApiKeys]:
     from tamis.broker.access.api_keys import ApiKeys
     from tamis.broker.data_folder import DataFolder
     from tamis.broker.state import State
-    from tamis.store.log import Log
 
     places = DataFolder(folder)
     if not places.state.exists():
         raise BrokerError(f"{folder}: is not a data folder; `tamis serve` makes one")
-    log = Log.open(places.log)
+    log = places.own_log()
     state = State(places.state, log.ids, str(log.identity))
     try:
         yield ApiKeys(state)

@@ -25,6 +25,7 @@ EXTRAS = {
     "pandas": "spark",
     "matplotlib": "lab",
     "duckdb": "sql",
+    "psycopg": "postgresql",
     "httpx2": "client",
     "msgspec": "client",
     **dict.fromkeys(

@@ -99,7 +99,7 @@ class Log:
         self.format: int = document["format"]
         self.ids: str = document["ids"]
         self.identity: str | None = document.get("log")  # unique to this log
-        self._is_copy = "copy" in document and files is None  # of a log in a database
+        self.is_copy = "copy" in document and files is None  # of a log in a database
         self._locks = LogLocks(self.folder)
         self._files: SegmentFiles | FormatOneFiles
         if self.format == 1:
@@ -219,7 +219,7 @@ class Log:
         moment: int | None = None,
     ) -> Appended:
         """Append what was checked. The caller holds the lock."""
-        if self._is_copy:
+        if self.is_copy:
             raise StoreError(f"{self.folder}: is a copy of a log in a database, and only read")
         if not isinstance(self._files, SegmentFiles):
             raise StoreError(

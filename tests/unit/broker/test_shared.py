@@ -24,6 +24,8 @@ from tamis.broker.broker import Broker
 from tamis.broker.delivery.sink_address import SinkRules
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.incoming import IncomingEvent
+from tamis.broker.maintenance.backup import back_up
+from tamis.broker.maintenance.erasure import erase_event
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.shared.shared_notifications import SharedNotifications
 from tamis.cli.main import tamis
@@ -221,6 +223,19 @@ def test_a_service_is_built_again_from_the_database(database: str, tmp_path: Pat
     with brokers(database, tmp_path) as (_, two):
         assert pairs(two) == wanted
         assert two.subscription(lease.id, ticket=lease.ticket).condition == "price < 5"
+
+
+def test_a_folder_of_copies_is_not_taken_for_the_data(database: str, tmp_path: Path) -> None:
+    with brokers(database, tmp_path, 1) as (one,):
+        one.publish(events(1)).result()
+    folder = tmp_path / "0"
+    for use in (
+        lambda: Broker(folder),
+        lambda: erase_event(folder, 0),
+        lambda: back_up(folder, tmp_path / "backup"),
+    ):
+        with pytest.raises(BrokerError, match="its log is a copy of one in a database"):
+            use()
 
 
 def test_another_key_log_or_schema_is_refused(database: str, tmp_path: Path) -> None:
