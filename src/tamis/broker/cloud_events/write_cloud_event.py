@@ -93,6 +93,14 @@ def cloud_event(event: StoredEvent) -> dict[str, Any]:
     return found
 
 
+def cloud_event_text(log: Log, number: int) -> str | None:
+    """An event as a CloudEvent, as JSON; None if it is not kept any more."""
+    try:
+        return msgspec.json.encode(cloud_event(stored_event(log, number))).decode()
+    except (TrimmedError, NotFoundError):
+        return None
+
+
 def _event_type(members: Mapping[str, msgspec.Raw]) -> str:
     given = members.get(EVENT_TYPE)
     named = None if given is None else msgspec.json.decode(given)

@@ -13,6 +13,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from tamis import __version__
+from tamis.broker.cloud_events.write_cloud_event import CLOUD_EVENT
 from tamis.broker.delivery import retries
 from tamis.broker.delivery.message import DeliveryAttempt, OutgoingMessage
 from tamis.broker.delivery.signature import sign
@@ -23,6 +24,7 @@ from tamis.broker.delivery.sink_address import (
     is_literal,
     resolve,
 )
+from tamis.broker.delivery.sinks import CLOUD_EVENTS
 
 TIMEOUT = 10.0  # seconds for a request
 _RESOLVING = 64  # names that are resolved at once
@@ -70,6 +72,8 @@ class Sender:
         now = datetime.now(UTC)
         body = message.body()
         headers = sign(message.secrets, message.name(self._identity), int(now.timestamp()), body)
+        if message.sink.format == CLOUD_EVENTS:
+            headers["Content-Type"] = CLOUD_EVENT
         try:
             async with asyncio.timeout(TIMEOUT):
                 await self.target(message.url)  # checked at every attempt

@@ -10,6 +10,7 @@ from datetime import timedelta
 import pyarrow as pa
 
 from tamis.broker.access.tickets import TicketOffice
+from tamis.broker.cloud_events.write_cloud_event import cloud_event_text
 from tamis.broker.delivery.deliverer import Deliverer, DeliverySource, MessagePage
 from tamis.broker.delivery.kafka_delivery import KafkaDelivery
 from tamis.broker.delivery.lease_warnings import LeaseWarnings
@@ -19,7 +20,7 @@ from tamis.broker.delivery.outbox import DeadDelivery, Outbox, PendingDelivery
 from tamis.broker.delivery.signature import PREFIX
 from tamis.broker.delivery.sink_address import SinkRules, resolve
 from tamis.broker.delivery.sink_index import SinkIndex
-from tamis.broker.delivery.sinks import Sink, is_topic
+from tamis.broker.delivery.sinks import CLOUD_EVENTS, Sink, is_topic
 from tamis.broker.limits import Limits
 from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.broker.matching.notification_reader import KeptEvent, NotificationReader
@@ -166,6 +167,8 @@ class Webhooks:
             return None
         time = self._clock() if event is None else event.time
         text = None if event is None else event.text
+        if event is not None and sink.format == CLOUD_EVENTS:
+            text = cloud_event_text(self._log, pending.sequence)
         return OutgoingMessage(pending, known, sink, secrets, text, time)
 
     def accept(self, sink: Sink) -> Sink:

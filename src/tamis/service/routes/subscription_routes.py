@@ -43,6 +43,9 @@ class SinkRequest(BaseModel, extra="forbid"):
     body: Literal["event", "none"] | list[str] = Field(
         "event", description="the whole event, nothing of it, or these attributes"
     )
+    format: Literal["tamis", "cloudevents"] = Field(
+        "tamis", description="of the messages of a webhook"
+    )
 
 
 class NewSubscription(BaseModel, extra="forbid"):
