@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from tamis.broker.broker import Broker
 from tamis.broker.incoming import IncomingEvent
-from tamis.broker.matching import inline_matching
+from tamis.broker.matching import inline_matching, matching_switch
 from tamis.cli.log.maintenance import trim
 from tamis.errors import StoreError, TamisError
 from tamis.replay.compact_parts import compact
@@ -176,6 +176,16 @@ def test_what_is_not_matched_yet_is_not_trimmed(folder: Path) -> None:
     assert isinstance(refused.exception, StoreError)
     assert f"events from {reached} on are not matched yet" in str(refused.exception)
     assert runner.invoke(trim, [str(log.folder), str(reached)]).exit_code == 0
+
+
+def test_the_service_merges_small_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching_switch, "_MERGED", 0.0)
+    few = partial(compact, keep=1, many=2, older=0)
+    monkeypatch.setattr(matching_switch, "compact", few)
+    before = len(manifests(folder))
+    with Broker(folder):
+        until(lambda: len(manifests(folder)) < before)
+    check_whole(folder)
 
 
 def test_merged_parts_are_read_in_order(folder: Path) -> None:

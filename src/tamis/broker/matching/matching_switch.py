@@ -6,6 +6,7 @@ the broker looks at it each second, and goes over to the other.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 
@@ -21,12 +22,14 @@ from tamis.broker.matching.readable_matching import NotificationFinder, Readable
 from tamis.broker.matching.version_keeper import VersionKeeper
 from tamis.errors import BrokerError, StoreError, TamisError
 from tamis.operators.enabled_operators import EnabledOperators
+from tamis.replay.compact_parts import compact
 from tamis.replay.manifests import manifests
 from tamis.replay.matching_shifts import INLINE, SPARK, WAYS, MatchingShifts, Shift
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
 
 _LOOK = 0.5  # seconds between two looks at who matches
+_MERGED = 60.0  # seconds between two merges of small files
 
 
 class MatchingSwitch(ReadableMatching):
@@ -62,6 +65,7 @@ class MatchingSwitch(ReadableMatching):
         self._finder = self._start()
         entries = () if operators is None else operators.entries
         self._keeper = VersionKeeper(log, folder.index, self._to_compile, operators=entries)
+        self._merge_at = time.monotonic() + _MERGED
         self._stopping = Event()
         self._thread = Thread(target=self._watch, name="tamis-switch", daemon=True)
         self._thread.start()
@@ -141,9 +145,17 @@ class MatchingSwitch(ReadableMatching):
         while not self._stopping.wait(_LOOK):
             try:
                 self._follow()
+                self._merge_parts()
                 self._failure = None
             except TamisError as why:
                 self._failure = why
+
+    def _merge_parts(self) -> None:
+        """Merge small files of notifications now and then; Spark does so while it matches."""
+        if self.is_inline and time.monotonic() >= self._merge_at:
+            self._merge_at = time.monotonic() + _MERGED
+            if compact(self.files.folder):
+                self.files.load()
 
     def _follow(self) -> None:
         """Go over to another matcher, if its shift has begun."""
