@@ -8,6 +8,7 @@ from tamis.broker.access.caller import ANONYMOUS, Caller
 from tamis.broker.broker import Broker
 from tamis.service.problems import HttpError
 from tamis.service.settings import Settings
+from tamis.service.shared_reading import SharedReadings
 from tamis.service.waiting import Waiting
 
 
@@ -16,6 +17,7 @@ class ServiceContext:
 
     def __init__(self, broker: Broker, settings: Settings, waiting: Waiting) -> None:
         self.broker, self.settings, self.waiting = broker, settings, waiting
+        self.readings = SharedReadings(broker, waiting)
         self._anonymous = settings.anonymous  # each request asks
 
     def caller(self, request: Request) -> Caller:

@@ -27,6 +27,7 @@ from tamis.store.subscription_snapshot import Id
 MOST = 10_000  # notifications in an answer
 _NO_BREAKS = bytes.maketrans(b"\r\n", b"  ")
 _SILENCE = 15.0  # seconds after which a comment keeps a stream open
+_STILL_HERE = b": still here\n\n"
 
 
 async def notifications(request: Request) -> Response:
@@ -73,15 +74,15 @@ class _Reader:
     """Who reads, and which subscriptions: those of an owner may become more meanwhile."""
 
     def __init__(self, server: Any, request: Request, id: Id | None, ticket: str | None) -> None:
-        self.server, self._request, self._id, self._ticket = server, request, id, ticket
+        self.server, self._request, self.id, self._ticket = server, request, id, ticket
         written = request.query_params.get("body")
-        self._body = None if written is None else parse_body(written)
-        self._ids()  # refuses who may not read
+        self.body = None if written is None else parse_body(written)
+        self.ids()  # refuses who may not read
 
-    def _ids(self) -> list[Id] | None:
+    def ids(self) -> list[Id] | None:
         """Asked for each page: a key may be revoked meanwhile."""
         caller = self.server.caller(self._request)
-        found: list[Id] | None = self.server.broker.readable(caller, self._id, self._ticket)
+        found: list[Id] | None = self.server.broker.readable(caller, self.id, self._ticket)
         return found
 
     async def page(self, after: int, most: int) -> Page:
@@ -89,15 +90,15 @@ class _Reader:
         return page
 
     def _read(self, after: int, most: int) -> Page:
-        page: Page = self.server.broker.notifications(after, self._ids(), most, body=self._body)
+        page: Page = self.server.broker.notifications(after, self.ids(), most, body=self.body)
         return page
 
     def warnings(self, count: int) -> tuple[int, list[EndingLease]]:
         """How many warnings there were, and those of the reader after the first `count`."""
         found: list[EndingLease]
         count, found = self.server.broker.webhooks.warnings.since(count)
-        if self._id is not None:
-            return count, [each for each in found if each.id == self._id]
+        if self.id is not None:
+            return count, [each for each in found if each.id == self.id]
         caller = self.server.caller(self._request) if found else ANONYMOUS
         return count, [each for each in found if caller.owns(each.owner)]
 
@@ -114,16 +115,39 @@ async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:
             warned, warnings = reader.warnings(warned)
         except TamisError:  # the answer has begun; coming back tells what it was
             return
-        for each in warnings:
-            yield b"event: lease-ending\ndata: " + _ending(each) + b"\n\n"
+        if warnings:
+            yield _endings(warnings)
         if page.notifications:
             yield b"".join(_events(page))
         after = page.cursor
+        if not page.notifications and reader.id is not None:
+            async for each in _shared(reader, after, warned):
+                yield each
+            return
         if not page.notifications:
             before = time.monotonic()
             await waiting.wait(wake, _SILENCE)
             if time.monotonic() - before >= _SILENCE:
-                yield b": still here\n\n"
+                yield _STILL_HERE
+
+
+async def _shared(reader: _Reader, after: int, warned: int) -> AsyncIterator[bytes]:
+    """A stream of one subscription that has caught up: it reads together with the others."""
+    readings = reader.server.readings
+    async with readings.joined(reader.id, after, reader.body, _message) as stream:
+        looked = time.monotonic()
+        while not stream.ended:
+            message = await stream.take(_SILENCE)
+            if time.monotonic() - looked >= _SILENCE:
+                try:
+                    await run_in_threadpool(reader.ids)  # the reader may have lost the right
+                    warned, warnings = reader.warnings(warned)
+                except TamisError:
+                    return
+                message += _endings(warnings) or _STILL_HERE
+                looked = time.monotonic()
+            if message:
+                yield message
 
 
 async def _counted(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -132,8 +156,13 @@ async def _counted(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             yield each
 
 
-def _ending(each: EndingLease) -> bytes:
-    return msgspec.json.encode({"subscription": each.id, "until": iso(each.until)})
+def _endings(warnings: list[EndingLease]) -> bytes:
+    return b"".join(
+        b"event: lease-ending\ndata: "
+        + msgspec.json.encode({"subscription": each.id, "until": iso(each.until)})
+        + b"\n\n"
+        for each in warnings
+    )
 
 
 def _events(page: Page) -> list[bytes]:
@@ -143,9 +172,14 @@ def _events(page: Page) -> list[bytes]:
         last = at + 1 == len(page.notifications) or (
             page.notifications[at + 1].sequence != each.sequence
         )
-        cursor = f"id: {each.sequence}\n" if last else ""
-        found.append(f"{cursor}event: notification\ndata: ".encode() + _shown(each) + b"\n\n")
+        found.append(_message(each, last=last))
     return found
+
+
+def _message(each: Notification, *, last: bool = True) -> bytes:
+    """A server-sent event. The last one of an event has its number: the cursor after it."""
+    cursor = f"id: {each.sequence}\n" if last else ""
+    return f"{cursor}event: notification\ndata: ".encode() + _shown(each) + b"\n\n"
 
 
 def _shown(each: Notification) -> bytes:
