@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tamis.errors import SchemaError, suggestion
-from tamis.model.domain import Domain, Integer
+from tamis.model.domain import Domain, Integer, show
 from tamis.model.elements.structs import NESTING, Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import BUILT_IN, DYNAMIC, EVENT_TYPE, IGNORE, REFUSE, Schema, Use
@@ -71,9 +71,11 @@ def read_domain(spec: object, named: Mapping[str, Domain], where: str, depth: in
     if "kind" not in fields:
         raise SchemaError(f"{where}: expected an entry 'kind', such as kind: integer")
     kind = fields.pop("kind")
+    if not isinstance(kind, str):
+        raise SchemaError(f"{where}: a kind is a word such as integer, got {show(kind)}")
     if kind == Structs.kind:
         return _read_structs(fields, named, where, depth)
-    reader = _READERS.get(kind) if isinstance(kind, str) else None
+    reader = _READERS.get(kind)
     if reader is None:
         hint = _kind_hint(kind) or suggestion(kind, (*_READERS, Structs.kind))
         raise SchemaError(f"{where}: unknown kind {kind!r}{hint}")
@@ -98,11 +100,11 @@ _OTHER_NAMES = {
 }
 
 
-def _kind_hint(kind: object) -> str:
+def _kind_hint(kind: str) -> str:
     """A hint for the name of a kind in another language."""
     if kind in ("list", "array", "set"):
         return _SEVERAL
-    meant = _OTHER_NAMES.get(kind.lower()) if isinstance(kind, str) else None
+    meant = _OTHER_NAMES.get(kind.lower())
     return f"; did you mean {meant!r}?" if meant else ""
 
 
