@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,10 @@ import pytest
 from tamis.broker.broker import Broker
 from tamis.broker.incoming import IncomingEvent
 from tamis.store import Log
-from tests.campaign import SEED, campaign
+from tests.campaign import campaign
 from tests.faults.oracle import expected, published, written
 from tests.power_loss import broker_program
-from tests.power_loss.disk import power_cuts, recorded_run
-from tests.power_loss.restart import CAMPAIGN, cuts, start_machine_again
+from tests.power_loss.restart import CAMPAIGN, cut_runs, cuts, start_machine_again
 
 _CUTS_OF_A_RUN = 25
 
@@ -71,16 +68,8 @@ def test_power_cut_at_any_moment(
         monkeypatch.setattr(os, name, lambda _: None)
     most = cuts(40)
     with campaign(CAMPAIGN, "broker") as running:
-        seed = 1000 * SEED
-        while running.tried < most:
-            seed += 1
-            place, record = tmp_path / "place", tmp_path / "record"
-            place.mkdir()
-            program = [sys.executable, "-m", broker_program.__name__, str(place), str(seed), "40"]
-            recorded_run(program, recorder, place, record)
-            left = min(_CUTS_OF_A_RUN, most - running.tried)
-            for acknowledged in power_cuts(record, place, place, running.draw, left):
-                running.tried += 1
-                check_acknowledged(place, acknowledged)
-            shutil.rmtree(place)
-            record.unlink()
+        module = broker_program.__name__
+        for place, acknowledged in cut_runs(
+            running, module, 40, recorder, tmp_path, most, _CUTS_OF_A_RUN
+        ):
+            check_acknowledged(place, acknowledged)

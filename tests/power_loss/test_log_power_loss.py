@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +10,9 @@ import pytest
 
 from tamis.store import Log
 from tamis.store.verification import verify
-from tests.campaign import SEED, campaign
+from tests.campaign import campaign
 from tests.power_loss import log_program
-from tests.power_loss.disk import power_cuts, recorded_run
-from tests.power_loss.restart import CAMPAIGN, cuts, start_machine_again
+from tests.power_loss.restart import CAMPAIGN, cut_runs, cuts, start_machine_again
 
 _CUTS_OF_A_RUN = 50
 
@@ -57,16 +54,8 @@ def test_power_cut_at_any_moment(
         monkeypatch.setattr(os, name, lambda _: None)
     most = cuts(150)
     with campaign(CAMPAIGN, "log") as running:
-        seed = 1000 * SEED
-        while running.tried < most:
-            seed += 1
-            place, record = tmp_path / "place", tmp_path / "record"
-            place.mkdir()
-            program = [sys.executable, log_program.__file__, str(place), str(seed), "40"]
-            recorded_run(program, recorder, place, record)
-            left = min(_CUTS_OF_A_RUN, most - running.tried)
-            for acknowledged in power_cuts(record, place, place, running.draw, left):
-                running.tried += 1
-                _check(place, acknowledged)
-            shutil.rmtree(place)
-            record.unlink()
+        module = log_program.__name__
+        for place, acknowledged in cut_runs(
+            running, module, 40, recorder, tmp_path, most, _CUTS_OF_A_RUN
+        ):
+            _check(place, acknowledged)
