@@ -49,8 +49,9 @@ def coverage(folder: Path, begin: int) -> Coverage:
 
     A gap before `begin` cannot be filled any more: what is kept begins after it.
     """
-    there = {kind: _names(folder / kind) for kind in (NOTIFICATIONS, DEAD)}
     found = counting_manifests(folder)
+    # Parts are listed after manifests: those of a manifest that appears meanwhile are there.
+    there = {kind: _names(folder / kind) for kind in (NOTIFICATIONS, DEAD)}
     ranges = sorted(covered_range(folder, name, each) for name, each in found.items())
     kept: list[CoveredRange] = []
     for at, each in enumerate(ranges):
