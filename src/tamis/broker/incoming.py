@@ -13,6 +13,7 @@ from tamis.broker.cloud_events.context_attributes import DATA, check_envelope
 from tamis.broker.preparation import checked_text
 from tamis.broker.sequence.dedup import dedup_key
 from tamis.broker.sequence.requests import PublishedEvent
+from tamis.encode.json_events import wrong_value
 from tamis.errors import BrokerError, EventError
 from tamis.model.schema import Schema
 
@@ -74,6 +75,8 @@ def _prepare(
     if _depth(encoded) > DEPTH:
         raise EventError(f"the event is nested deeper than {DEPTH} levels")
     schema.event(found)
+    if schema.is_open and (wrong := wrong_value(found)):  # matching would refuse it, unseen
+        raise EventError(wrong)
     text = encoded.decode()
     both = event.source is not None and event.id is not None
     return PublishedEvent(

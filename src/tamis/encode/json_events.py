@@ -62,10 +62,10 @@ def refusal(schema: Schema, event: Any) -> str | None:
         Event.of(schema, event)
     except EventError as why:
         return str(why)
-    return _wrong_value(event) if schema.is_open else None
+    return wrong_value(event) if schema.is_open else None
 
 
-def _wrong_value(event: Mapping[str, Any]) -> str | None:
+def wrong_value(event: Mapping[str, Any]) -> str | None:
     """A number or a text that no attribute takes, anywhere in an event."""
     stack: list[Any] = [event]
     while stack:

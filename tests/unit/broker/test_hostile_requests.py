@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,14 @@ def test_a_bad_event_is_refused(broker: Broker, event: IncomingEvent) -> None:
     with pytest.raises(EventError):
         broker.publish([event]).result()
     assert broker.publish([IncomingEvent('{"price": 1}')]).result().numbers == [0]
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, [{"b": [2**63]}]])
+def test_an_open_schema_refuses_what_it_could_not_match(tmp_path: Path, value: Any) -> None:
+    with Broker(tmp_path, {"unknown": "dynamic"}) as broker:
+        with pytest.raises(EventError, match="64-bit"):
+            broker.publish([IncomingEvent(json.dumps({"a": value}))]).result()
+        assert broker.publish([IncomingEvent('{"a": 9223372036854775807}')]).result().numbers == [0]
 
 
 @pytest.mark.parametrize(
