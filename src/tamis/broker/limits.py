@@ -12,25 +12,27 @@ from tamis.broker.setting import Bytes, setting
 class Limits:
     """Limits of one owner, and of one event. Each is a setting of the service."""
 
-    subscriptions: int = setting(1_000_000, "Most live subscriptions of one owner.", least=0)
+    subscriptions: int = setting(1_000_000, "Most live subscriptions per owner.", least=0)
     event_bytes: Bytes = setting(Bytes(64 << 10), "Largest event.", least=1)
-    attributes: int = setting(1000, "Most attributes of one event.", least=1)
-    events: int = setting(100_000, "Most events of one publish.", least=1)
+    attributes: int = setting(1000, "Most attributes in an event.", least=1)
+    events: int = setting(100_000, "Most events in a publish.", least=1)
     metadata_bytes: Bytes = setting(
         Bytes(16 << 10), "Largest metadata of a subscription, as JSON.", least=0
     )
-    bulk_subscriptions: int = setting(50_000, "Most subscriptions of one bulk request.", least=1)
+    bulk_subscriptions: int = setting(50_000, "Most subscriptions in a bulk request.", least=1)
     pending_deliveries: int = setting(
-        100_000, "Most webhooks of one owner that wait to be tried again.", least=0
+        100_000, "Most webhooks per owner that wait for a retry.", least=0
     )
     lease_warning: timedelta = setting(
         timedelta(hours=1), "How long before the end of a lease its subscriber is warned."
     )
     requests: int | None = setting(
         None,
-        "Most requests a second of one caller; by default 1,000 from other machines.",
+        "Most requests per second from a caller; by default, 1,000 from another machine.",
         least=1,
     )
     bytes: Bytes | None = setting(
-        None, "Most bytes a second of one caller; by default 64 MiB from other machines.", least=1
+        None,
+        "Most bytes per second from a caller; by default, 64 MiB from another machine.",
+        least=1,
     )

@@ -25,52 +25,53 @@ class Settings:
     )
     grpc: str | None = setting(None, "Where to listen for gRPC: HOST:PORT or unix:PATH.")
     schema: Path | None = setting(
-        None, "The schema of a new log (YAML or JSON); without one, it takes any JSON."
+        None, "Schema of a new log (YAML or JSON); without one, the log takes any JSON."
     )
     keys: bool | None = setting(
-        None, "Whether callers need a key; by default only if other machines can call."
+        None, "Whether callers need a key; by default, only if other machines can call."
     )
     allow_sink: tuple[str, ...] = setting(
         (), "Also send webhooks to this address, network or host; may be repeated."
     )
     operators: tuple[str, ...] = setting(
-        (), "Packs, operators or modules of operators that conditions may call; may be repeated."
+        (),
+        "Operators that conditions may call: packs, single operators or modules; may be repeated.",
     )
     database: str | None = setting(
         None,
-        "A PostgreSQL that several services share, postgresql://HOST/NAME; the folder then holds "
-        "copies.",
+        "PostgreSQL database that several services share, postgresql://HOST/NAME; the folder then "
+        "holds copies.",
         secret=True,
     )
     matching: str | None = setting(
         None,
         "Who matches from now on: inline (this process) or spark (`tamis spark run --data`); by "
-        "default whoever does so already, and inline in a new folder.",
+        "default, whoever matched last, and inline in a new folder.",
     )
-    rebuild: bool = setting(False, "Build the state database anew from the log.")
+    rebuild: bool = setting(False, "Rebuild the state database from the log.")
     body_bytes: Bytes = setting(Bytes(16 << 20), "Largest body of a request.", least=1)
     longest_wait: timedelta = setting(
-        timedelta(minutes=1), "How long a reader may wait for notifications."
+        timedelta(minutes=1), "Longest time that a request may wait for notifications."
     )
     slow_reader: timedelta = setting(
-        timedelta(seconds=30), "How long the reader of a stream may take nothing."
+        timedelta(seconds=30), "How long a stream waits for a reader that takes nothing."
     )
     tls_certificate: Path | None = setting(None, "The certificate chain for TLS (PEM).")
     tls_key: Path | None = setting(None, "The private key of the certificate (PEM).")
     log_format: Literal["auto", "text", "json"] = setting(
-        "auto", "How logs are written: text on a terminal and JSON elsewhere, or always one."
+        "auto", "Format of logs; auto is text on a terminal and JSON elsewhere."
     )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
-        "info", "The least level that is logged; debug has every request."
+        "info", "Lowest level that is logged; debug logs every request."
     )
     keep_events: timedelta | None = setting(
-        None, "How long events are kept; by default for ever.", least=900
+        None, "How long events are kept; by default, forever.", least=900
     )
     keep_event_bytes: Bytes | None = setting(
-        None, "How many bytes of the log are kept, about; by default all.", least=1 << 20
+        None, "About how many bytes of the log are kept; by default, all.", least=1 << 20
     )
     keep_notifications: timedelta | None = setting(
-        None, "How long notifications are kept; by default for ever.", least=60
+        None, "How long notifications are kept; by default, forever.", least=60
     )
     limits: Limits = group(Limits, "limit")
     kafka: KafkaSettings = group(KafkaSettings, "kafka")

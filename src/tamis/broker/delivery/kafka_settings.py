@@ -11,16 +11,12 @@ from tamis.errors import BrokerError, SettingError
 
 @dataclass(frozen=True)
 class KafkaSettings:
-    """A cluster of Kafka. Subscribers choose among its topics, and never name brokers."""
+    """A Kafka cluster. Subscribers choose among its topics, and never name brokers."""
 
-    brokers: str | None = setting(
-        None, "Brokers of Kafka, for sinks: HOST:PORT, with commas between."
-    )
-    topics: tuple[str, ...] = setting(
-        (), "Topics that subscribers may have as sinks; may be repeated."
-    )
+    brokers: str | None = setting(None, "Kafka brokers for sinks: HOST:PORT, separated by commas.")
+    topics: tuple[str, ...] = setting((), "Kafka topics that sinks may name; may be repeated.")
     properties: Path | None = setting(
-        None, "A file of properties of librdkafka, for encryption and passwords."
+        None, "File of librdkafka properties, for encryption and passwords."
     )
 
     def check(self) -> None:

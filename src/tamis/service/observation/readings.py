@@ -53,13 +53,13 @@ READINGS = (
         lambda b: max(0, b.log.end - b.matching.matched),
     ),
     Reading("matching_lag_seconds", "Age of the first row that is not matched yet", _matching_lag),
-    Reading("retries_waiting", "Webhooks to try again", lambda b: b.webhooks.outbox.count()),
+    Reading("retries_waiting", "Webhooks that wait for a retry", lambda b: b.webhooks.outbox.count()),
     Reading(
         "dead_letters", "Webhooks that were given up", lambda b: b.webhooks.outbox.dead_count()
     ),
     Reading(
         "disk_free_bytes",
-        "Space that is left where the data folder is",
+        "Free space on the disk of the data folder",
         lambda b: shutil.disk_usage(b.folder.folder).free,
     ),
 )
