@@ -61,7 +61,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     publishing = Publishing(server, settings.body_bytes)
     app.add_middleware(BodyLimit, most=settings.body_bytes)
     app.add_middleware(PublishDoor, publishing=publishing)
-    app.add_middleware(RateLimit, limits=settings.limits)
+    app.add_middleware(RateLimit, rates=server.rates)
     app.add_middleware(RequestLog)
     app.add_exception_handler(TamisError, answer_problem)
     app.add_exception_handler(RequestValidationError, answer_invalid)

@@ -42,7 +42,7 @@ class Publishing:
         """Publish what a request has. The caller is known before the body is read."""
         caller = None
         for name, value in headers:
-            if name == b"authorization":
+            if name == b"authorization" and caller is None:  # the first one, as elsewhere
                 caller = self._server.holder(value.decode("latin-1"))
             elif name == b"content-length" and value.isdigit() and int(value[:18]) > self._most:
                 raise too_long(self._most)

@@ -1,4 +1,4 @@
-"""Rates: how many requests and bytes a second a caller may send."""
+"""Rates: how many requests and bytes a second a caller may send, over HTTP and gRPC."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from ipaddress import ip_address
+from typing import NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,57 +44,89 @@ class TokenBucket:
         return 0.0
 
 
-class RateLimit:
-    """Refuses a caller who is too fast, before the body is read.
+class CallerBuckets(NamedTuple):
+    """What one caller may still send."""
 
-    A caller is the key that calls, or the address without one. Without settings, callers on this
+    requests: TokenBucket
+    sizes: TokenBucket
+    clock: Callable[[], float]
+
+    def admit(self, size: int = 0) -> None:
+        """Count a request with so many bytes; raise `QuotaError` if the caller is too fast."""
+        now = self.clock()
+        wait = max(self.requests.take(1.0, now), self.sizes.take(float(size), now))
+        if wait > 0:
+            why = f"this caller sends more than is allowed; try again after {wait:.1f} s"
+            raise QuotaError(why, after=wait)
+
+    def spend(self, size: int) -> None:
+        """Count bytes of a request that was admitted."""
+        self.sizes.take(float(size), self.clock())
+
+
+class CallerRates:
+    """The buckets of all callers.
+
+    A caller is the key that calls, however it is written, or the address. `is_key` says whether a
+    key is known: whoever invents keys is counted by address. Without settings, callers on this
     machine are not limited.
     """
 
     def __init__(
-        self, app: ASGIApp, limits: Limits, clock: Callable[[], float] = time.monotonic
+        self,
+        limits: Limits,
+        is_key: Callable[[str], bool],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._app, self._limits, self._clock = app, limits, clock
-        self._buckets: OrderedDict[str, tuple[TokenBucket, TokenBucket]] = OrderedDict()
+        self._limits, self._is_key, self._clock = limits, is_key, clock
+        self._buckets: OrderedDict[str, CallerBuckets] = OrderedDict()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        buckets = self._of(scope)
-        if buckets is None:
-            await self._app(scope, receive, send)
-            return
-        requests, sizes = buckets
-        wait = max(requests.take(1.0, self._clock()), sizes.take(0.0, self._clock()))
-        if wait > 0:
-            why = f"this caller sends more than is allowed; try again after {wait:.1f} s"
-            await problem(QuotaError(why, after=wait))(scope, receive, send)
-            return
-
-        async def counted() -> Message:
-            message = await receive()
-            sizes.take(float(len(message.get("body", b""))), self._clock())
-            return message
-
-        await self._app(scope, counted, send)
-
-    def _of(self, scope: Scope) -> tuple[TokenBucket, TokenBucket] | None:
+    def of(self, host: str, authorization: str | None) -> CallerBuckets | None:
         """The buckets of a caller; None: there is no limit."""
-        if scope["type"] != "http" or scope["path"] in _FREE:
-            return None
-        host = (scope.get("client") or ("",))[0]
         requests, sizes = self._limits.requests, self._limits.bytes
         if requests is None and sizes is None and _is_local(host):
             return None
-        caller = Headers(scope=scope).get("authorization") or host
+        key = (authorization or "").partition(" ")[2].strip()
+        caller = key if key and (key in self._buckets or self._is_key(key)) else host
         found = self._buckets.get(caller)
         if found is None:
             rates = (float(requests or REQUESTS), float(sizes or BYTES))
             now = self._clock()
             first, second = (TokenBucket(rate, rate * _BURST, now) for rate in rates)
-            found = self._buckets[caller] = first, second
+            found = self._buckets[caller] = CallerBuckets(first, second, self._clock)
             if len(self._buckets) > _CALLERS:
                 self._buckets.popitem(last=False)
         self._buckets.move_to_end(caller)
         return found
+
+
+class RateLimit:
+    """Refuses a caller of HTTP who is too fast, before the body is read."""
+
+    def __init__(self, app: ASGIApp, rates: CallerRates) -> None:
+        self._app, self._rates = app, rates
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _FREE:
+            await self._app(scope, receive, send)
+            return
+        host = (scope.get("client") or ("",))[0]
+        buckets = self._rates.of(host, Headers(scope=scope).get("authorization"))
+        if buckets is None:
+            await self._app(scope, receive, send)
+            return
+        try:
+            buckets.admit()
+        except QuotaError as why:
+            await problem(why)(scope, receive, send)
+            return
+
+        async def counted() -> Message:
+            message = await receive()
+            buckets.spend(len(message.get("body", b"")))
+            return message
+
+        await self._app(scope, counted, send)
 
 
 def _is_local(host: str) -> bool:

@@ -324,6 +324,8 @@ def test_keys_make_owners(tmp_path: Path) -> None:
     ):
         code, _ = _refused(Stub(channel).Publish, _published(price=1))
         assert code == grpc.StatusCode.UNAUTHENTICATED
+        code, _ = _refused(Stub(channel).Schema, pb.SchemaRequest())
+        assert code == grpc.StatusCode.UNAUTHENTICATED
         code, _ = _refused(Stub(channel, "tamis_x_y").Publish, _published(price=1))
         assert code == grpc.StatusCode.UNAUTHENTICATED
         keys: dict[str, str] = {}
@@ -367,3 +369,25 @@ def _key(folder: Path, name: str, role: str) -> str:
 def test_a_port_that_is_taken_is_refused(server: RunningServer, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="cannot listen"):
         RunningServer(tmp_path / "data", "--grpc", server.grpc)
+
+
+def test_rates_hold_over_grpc_and_http_together(tmp_path: Path) -> None:
+    with (
+        running(tmp_path / "data", *WITH_GRPC, "--limit-requests", "1") as server,
+        grpc.insecure_channel(server.grpc) as channel,
+    ):
+        stub = Stub(channel)
+        refusals = 0
+        for _ in range(30):  # ten are allowed at once
+            try:
+                stub.Schema(pb.SchemaRequest())
+            except grpc.RpcError as why:
+                error: Any = why
+                assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+                assert "retry-after" in dict(error.trailing_metadata())
+                refusals += 1
+        assert refusals
+        answers = list(stub.PublishStream(_published(price=1) for _ in range(30)))
+        assert 429 in {each.problem.status for each in answers}
+        with httpx2.Client(base_url=server.address) as client:
+            assert 429 in {client.get("/v1/schema").status_code for _ in range(30)}

@@ -175,7 +175,7 @@ def test_a_killed_server_starts_again(tmp_path: Path) -> None:
 def test_callers_with_keys_have_their_own(tmp_path: Path) -> None:
     """Owners see their own subscriptions and notifications; an admin makes and revokes keys."""
     with serving(tmp_path / "data", "--keys") as (client, _):
-        assert client.get("/v1/schema").status_code == 200
+        assert client.get("/v1/schema").status_code == 401
         assert client.post("/v1/events", json={"price": 1}).status_code == 401
         made = subprocess.run(
             [sys.executable, "-m", "tamis.cli.main", "keys", "create", str(tmp_path / "data"),

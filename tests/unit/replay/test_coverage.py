@@ -32,14 +32,14 @@ def test_what_is_committed_during_a_look_counts(
 
     def then(folder: Path) -> dict[str, dict[str, Any]]:
         if meanwhile == "a batch":
-            _write(NotificationFiles(tmp_path, pa.int64()), 6)
+            _write(files, 6)
         else:
             assert compact(folder, keep=2, many=2)
         return counting_manifests(folder)
 
-    looks = iter((then, *[counting_manifests] * 9))
-    monkeypatch.setattr(looked_at, "counting_manifests", lambda folder: next(looks)(folder))
-    found = looked_at.coverage(tmp_path, 0)
+    with monkeypatch.context() as during:
+        during.setattr(looked_at, "counting_manifests", then)
+        found = looked_at.coverage(tmp_path, 0)
     assert (found.begin, found.end, found.lost) == (0, end, [])
     files.load()
     assert [n for pairs in files.read(-1, end) for n in pairs.numbers] == list(range(end))

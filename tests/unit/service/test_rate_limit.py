@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from tamis.broker.limits import Limits
 from tamis.broker.setting import Bytes
 from tamis.service import rate_limit
-from tamis.service.rate_limit import RateLimit
+from tamis.service.rate_limit import CallerRates, RateLimit
 
 
 class Caller:
@@ -19,7 +19,8 @@ class Caller:
 
     def __init__(self, limits: Limits) -> None:
         self.now = 0.0
-        self.limit = RateLimit(self.answer, limits, lambda: self.now)
+        rates = CallerRates(limits, lambda key: key in "ab", lambda: self.now)
+        self.limit = RateLimit(self.answer, rates)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         while (await receive()).get("more_body"):
@@ -55,6 +56,21 @@ def test_requests_come_back_with_time() -> None:
     assert caller.call(path="/livez")[0] == 204
     caller.now += 1
     assert [caller.call()[0] for _ in range(3)] == [204, 204, 429]
+
+
+@pytest.mark.parametrize("written", ["Bearer {}", "Basic {}", "{}"])
+def test_invented_keys_are_counted_by_address(written: str) -> None:
+    """Else whoever writes another key in each request would have no limit."""
+    caller = Caller(Limits(requests=2))
+    found = [caller.call(key=written.format(f"invented{at}"))[0] for at in range(21)]
+    assert found == [204] * 20 + [429]
+
+
+def test_a_key_is_the_same_however_it_is_written() -> None:
+    caller = Caller(Limits(requests=2))
+    found = [caller.call(key=f"{'bB'[at % 2]}earer {' ' * at}a")[0] for at in range(21)]
+    assert found == [204] * 20 + [429]
+    assert caller.call(key="Bearer b")[0] == 204
 
 
 def test_bytes_are_paid_back() -> None:

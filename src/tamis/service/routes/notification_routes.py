@@ -42,7 +42,8 @@ async def notifications(request: Request) -> Response:
     given = request.path_params.get("id")
     ticket = request.headers.get("tamis-ticket")
     id = None if given is None else subscription_id(server, given)
-    reader = _Reader(server, request, id, ticket)
+    # In a thread: the database is asked.
+    reader = await run_in_threadpool(_Reader, server, request, id, ticket)
     after = _number(request, "after", default=server.broker.matching.matched - 1)
     if "text/event-stream" in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id", "")

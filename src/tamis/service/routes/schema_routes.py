@@ -73,7 +73,9 @@ class ExtensionAnswer(BaseModel):
 @router.get("")
 async def show_schema(request: Request) -> dict[str, Any]:
     """The schema at the end of the log, as a document."""
-    found: dict[str, Any] = request.app.state.server.broker.schema.to_dict()
+    server = request.app.state.server
+    server.caller(request)
+    found: dict[str, Any] = server.broker.schema.to_dict()
     return found
 
 

@@ -170,7 +170,7 @@ def list_subscriptions(
 
 
 @router.get("/{id}")
-async def show(request: Request, id: str, ticket: Ticket = None) -> SubscriptionAnswer:
+def show(request: Request, id: str, ticket: Ticket = None) -> SubscriptionAnswer:
     """A live subscription."""
     server = request.app.state.server
     caller = server.caller(request)

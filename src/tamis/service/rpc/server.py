@@ -118,10 +118,13 @@ def _verb(verbs: GrpcVerbs, method: MethodDescriptor) -> Callable[..., Any]:
 
     async def answer(request: Any, context: Context) -> Any:
         async with _guard(method.name, context):
+            verbs.admit(request, context)
             return await verb(request, context)
 
     async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
         async with _guard(method.name, context):
+            if not method.client_streaming:  # else each message counts
+                verbs.admit(request, context)
             async for each in verb(request, context):
                 yield each
 

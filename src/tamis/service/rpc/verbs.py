@@ -7,6 +7,9 @@ import json
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
+from urllib.parse import unquote
+
+from google.protobuf.message import Message
 
 from tamis.broker import metrics
 from tamis.broker.access.caller import PUBLISHER, SUBSCRIBER, AccessError, Caller
@@ -35,10 +38,13 @@ class GrpcVerbs:
 
     def _caller(self, context: Context) -> Caller:
         """Who calls: the holder of the key in the metadata, or nobody known."""
-        for name, value in context.invocation_metadata() or ():
-            if name == "authorization" and isinstance(value, str):
-                return self._server.holder(value)
-        return self._server.holder(None)
+        return self._server.holder(_authorization(context))
+
+    def admit(self, request: Message, context: Context) -> None:
+        """Refuse a caller who is too fast: requests over HTTP and gRPC count together."""
+        buckets = self._server.rates.of(_host(context.peer()), _authorization(context))
+        if buckets is not None:
+            buckets.admit(request.ByteSize())
 
     def _id(self, written: str) -> Id:
         return subscription_id(self._server, written)
@@ -73,6 +79,7 @@ class GrpcVerbs:
 
     async def _answer(self, request: pb.PublishRequest, context: Context) -> pb.PublishResponse:
         try:
+            self.admit(request, context)
             return await self.publish(request, context)
         except (TamisError, UnicodeEncodeError) as why:
             found = details(why)
@@ -106,8 +113,13 @@ class GrpcVerbs:
         )
 
     async def show(self, request: pb.ShowRequest, context: Context) -> pb.Subscription:
-        found = self._broker.subscription(
-            self._id(request.id), ticket=_ticket(request), caller=self._caller(context)
+        found = await asyncio.to_thread(
+            partial(
+                self._broker.subscription,
+                self._id(request.id),
+                ticket=_ticket(request),
+                caller=self._caller(context),
+            )
         )
         return messages.subscription_of(found)
 
@@ -121,11 +133,14 @@ class GrpcVerbs:
         owner = request.owner if request.HasField("owner") else None
         if owner is not None and not caller.owns(owner):
             raise AccessError("only an admin lists the subscriptions of another owner")
-        found = self._broker.state.subscriptions(
-            owner if caller.is_admin else caller.name,
-            containing=request.q if request.HasField("q") else None,
-            after=self._id(request.cursor) if request.HasField("cursor") else None,
-            most=most,
+        found = await asyncio.to_thread(
+            partial(
+                self._broker.state.subscriptions,
+                owner if caller.is_admin else caller.name,
+                containing=request.q if request.HasField("q") else None,
+                after=self._id(request.cursor) if request.HasField("cursor") else None,
+                most=most,
+            )
         )
         return pb.ListResponse(
             subscriptions=map(messages.subscription_of, found),
@@ -214,7 +229,21 @@ class GrpcVerbs:
         return messages.ids_of(await asyncio.to_thread(self._broker.dry_run, event, caller))
 
     async def schema(self, request: pb.SchemaRequest, context: Context) -> pb.SchemaResponse:
+        self._caller(context)
         return pb.SchemaResponse(json=json.dumps(self._broker.schema.to_dict()).encode())
+
+
+def _authorization(context: Context) -> str | None:
+    for name, value in context.invocation_metadata() or ():
+        if name == "authorization" and isinstance(value, str):
+            return value
+    return None
+
+
+def _host(peer: str) -> str:
+    """The address of a caller; one who came by a Unix socket has none."""
+    kind, _, place = unquote(peer).partition(":")
+    return place.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else ""
 
 
 def _ticket(
