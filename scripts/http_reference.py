@@ -22,12 +22,12 @@ COMMAND = "python scripts/http_reference.py"
 _HEAD = f"""\
 # HTTP reference
 
-Every request that `tamis serve` answers. [The service](service.md) explains them, and
-[CloudEvents](cloud-events.md) the forms of events. A running service has the same as an OpenAPI
-document at `/openapi.json`. This page is written from it by `{COMMAND}`.
+Every request that [the service](service.md) answers over HTTP. [CloudEvents](cloud-events.md)
+explains the forms of events. A running service has the same reference as an OpenAPI document at
+`/openapi.json`, from which `{COMMAND}` writes this page.
 
-A caller with a key sends `Authorization: Bearer KEY`. An error is a [problem](#problem), by RFC
-9457. [Problems](#problems) says what each status means.
+A caller with a key sends `Authorization: Bearer KEY`. An error is a [problem](#problem) as in RFC
+9457. [Problems](#problems) lists what each status means.
 """
 
 
@@ -65,7 +65,7 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> Iterator[st
     if parameters:
         yield "| parameter | in | type | |\n| --- | --- | --- | --- |"
         for each in parameters:
-            needed = "needed. " if each.get("required") and each["in"] != "path" else ""
+            needed = "required. " if each.get("required") and each["in"] != "path" else ""
             note = _cell(needed + each.get("description", each["schema"].get("description", "")))
             yield f"| `{each['name']}` | {each['in']} | {_type(each['schema'])} | {note} |"
         yield ""
@@ -113,7 +113,7 @@ def _component(name: str, schema: dict[str, Any]) -> Iterator[str]:
     if schema.get("properties"):
         yield "| member | type | |\n| --- | --- | --- |"
         for member, each in schema["properties"].items():
-            needed = "needed" if member in schema.get("required", ()) else ""
+            needed = "required" if member in schema.get("required", ()) else ""
             default = f"default `{each['default']}`" if each.get("default") is not None else ""
             notes = [needed, default, each.get("description", "")]
             yield f"| `{member}` | {_type(each)} | {_cell('; '.join(filter(None, notes)))} |"

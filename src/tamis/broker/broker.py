@@ -400,7 +400,7 @@ class Broker:
     def _check_id(self, id: str | None) -> None:
         checked_text(id, "the id")
         if self.log.ids == "text" and id is None:
-            raise BrokerError("the ids of this log are texts; a subscribe needs an id")
+            raise BrokerError("this log has text ids; a subscribe needs an id")
         if self.log.ids == "int64" and id is not None:
             raise BrokerError("the broker chooses the ids of this log; leave the id out")
 

@@ -179,9 +179,9 @@ class BulkSubscriber:
 
     def _row(self, each: BulkSubscription, caller: Caller, accepted: dict[str, Sink]) -> Row:
         if each.owner is not None and not caller.owns(each.owner):
-            raise AccessError("only an admin subscribes for another owner")
+            raise AccessError("only an admin may subscribe for another owner")
         if self._ids == "text" and not isinstance(each.id, str):
-            raise BrokerError("the ids of this log are texts; a subscribe needs an id")
+            raise BrokerError("this log has text ids; a subscribe needs an id")
         sink = None
         if each.sink is not None:
             place = each.sink.url or each.sink.topic

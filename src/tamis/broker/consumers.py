@@ -28,7 +28,7 @@ class Consumers:
         if not name or len(name) > _LONGEST:
             raise BrokerError(f"the name of a consumer has 1 to {_LONGEST} characters")
         if not -1 <= cursor < 2**63:
-            raise BrokerError(f"a cursor is a sequence number or -1, not {cursor}")
+            raise BrokerError(f"a cursor must be a sequence number or -1, not {cursor}")
         self._records.execute_synced(
             "INSERT INTO consumers VALUES (?, ?, ?) "
             "ON CONFLICT (owner, name) DO UPDATE SET cursor = excluded.cursor",

@@ -38,12 +38,18 @@ def _moment(ctx: click.Context, param: click.Parameter, value: datetime | None) 
     callback=at_most_one,
 )
 @click.argument("condition")
-@click.option("--language", default=NATIVE, show_default=True, help="The language of CONDITION.")
+@click.option("--language", default=NATIVE, show_default=True, help="Language of CONDITION.")
 @click.option("--first", type=click.IntRange(0), help="From this sequence number on.")
-@click.option("--end", type=click.IntRange(0), help="To before this sequence number.")
+@click.option("--end", type=click.IntRange(0), help="Before this sequence number.")
 @click.option("--since", type=click.DateTime(), callback=_moment, help="From this moment on, UTC.")
 @click.option("--until", type=click.DateTime(), callback=_moment, help="Before this moment, UTC.")
-@click.option("--samples", default=5, show_default=True, type=click.IntRange(0, 100))
+@click.option(
+    "--samples",
+    default=5,
+    show_default=True,
+    type=click.IntRange(0, 100),
+    help="Most matching events to show.",
+)
 @service_command
 def backtest(
     folder: Path | None,
@@ -57,10 +63,10 @@ def backtest(
     server: str,
     as_json: bool,
 ) -> None:
-    """Count the events in FOLDER, or of a running service, that CONDITION would have matched.
+    """Count the past events that CONDITION would have matched.
 
-    FOLDER is a log, or the data folder of a service, which may be running. It runs in this process;
-    for very many events use `tamis spark backtest`. Without FOLDER, the service counts.
+    FOLDER is a log, or the data folder of a service, which may be running. This process counts its
+    events; for very many events, use `tamis spark backtest`. Without FOLDER, the service counts.
     """
     wanted = {"first": first, "end": end, "since": since, "until": until}
     if folder is None:

@@ -24,7 +24,7 @@ _folder_argument = click.argument(
 _database_option = click.option(
     "--database",
     envvar="TAMIS_DATABASE",
-    help="The PostgreSQL of services that share one, in place of a folder.",
+    help="PostgreSQL database that services share, in place of FOLDER.",
 )
 
 
@@ -38,18 +38,26 @@ class KeyPlace(Protocol):
 
 @click.group()
 def keys() -> None:
-    """Look after the API keys of a service: in its data FOLDER, or of one that runs.
+    """Create, list and revoke the API keys of a service.
 
-    With FOLDER, whoever can write to the folder may do so, also while the service runs. Without it,
-    the service at --server is asked, with the key of an admin in the variable TAMIS_KEY.
+    With the data FOLDER of the service, you need no key, and the service may be running. Without
+    FOLDER, the command calls the service at --server, with an admin's key in TAMIS_KEY.
     """
 
 
 @keys.command()
 @_folder_argument
-@click.option("--name", required=True, help="Who calls with the key: the owner of subscriptions.")
 @click.option(
-    "--role", "roles", multiple=True, required=True, help="publisher, subscriber, reader, admin."
+    "--name",
+    required=True,
+    help="Name of the caller, who owns the subscriptions made with the key.",
+)
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    required=True,
+    help="publisher, subscriber, reader or admin; may be repeated.",
 )
 @_database_option
 @service_command
@@ -88,7 +96,7 @@ def list_keys(folder: Path | None, database: str | None, server: str, as_json: b
 @_database_option
 @service_command
 def revoke(folder: Path | None, key: str, database: str | None, server: str, as_json: bool) -> None:
-    """End the key with this id at once."""
+    """Revoke the key with the id KEY, at once."""
     with _place(folder, database, server) as place:
         place.revoke_key(key)
     print_answer({"revoked": key}, as_json, "")

@@ -15,15 +15,15 @@ EXISTING = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.command()
 @click.argument("folder", metavar="DATA", type=EXISTING)
 @click.argument("out", type=FOLDER)
-@click.option("--since", type=EXISTING, help="An earlier backup, with which to share files.")
+@click.option("--since", type=EXISTING, help="Share unchanged files with this earlier backup.")
 @click.option(
-    "--index", is_flag=True, help="Also copy the compiled subscriptions, for a fast start."
+    "--index", is_flag=True, help="Also copy the compiled subscriptions, for a faster first start."
 )
 def backup(folder: Path, out: Path, since: Path | None, index: bool) -> None:
-    """Copy the data in the folder DATA to a new folder OUT. A service may run meanwhile.
+    """Back up the data folder DATA into a new folder OUT. The service may be running.
 
-    The backup holds the log up to one sequence number, the state database, the keys of tickets and
-    the notifications. Whoever has it can make tickets: keep it as safe as the data.
+    The backup holds the log up to one sequence number, the state database, the server key and the
+    notifications. Whoever has it can make tickets, so keep it as safe as the data.
     """
     from tamis.broker.maintenance.backup import back_up
 
@@ -37,9 +37,9 @@ def backup(folder: Path, out: Path, since: Path | None, index: bool) -> None:
 @click.command()
 @click.argument("backup", type=EXISTING)
 @click.argument("folder", metavar="[DATA]", required=False, type=FOLDER)
-@click.option("--check", is_flag=True, help="Only read the backup and compare its checksums.")
+@click.option("--check", is_flag=True, help="Only read the backup and check its checksums.")
 def restore(backup: Path, folder: Path | None, check: bool) -> None:
-    """Make a new data folder DATA of a backup. All of it is checked."""
+    """Restore a backup into a new data folder DATA, and check every file."""
     from tamis.broker.maintenance.backup import restore as restore_backup
 
     if check == (folder is not None):
@@ -53,12 +53,11 @@ def restore(backup: Path, folder: Path | None, check: bool) -> None:
 @click.argument("folder", metavar="DATA", type=EXISTING)
 @click.option("--owner", help="Erase everything that belongs to this owner.")
 @click.option("--event", type=click.IntRange(0), help="Erase the event with this sequence number.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def erase(folder: Path, owner: str | None, event: int | None, yes: bool) -> None:
-    """Erase one owner or one event from the folder DATA. Stop the service first.
+    """Erase one owner or one event from the data folder DATA. Stop the service first.
 
-    Sequence numbers stay as they are: a recorded gap takes the place of what was erased. It cannot
-    be brought back.
+    This cannot be undone. Sequence numbers do not change: a recorded gap replaces the erased rows.
     """
     from tamis.broker.maintenance.erasure import erase_event, erase_owner
 

@@ -58,16 +58,16 @@ def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
-    help=f"A file of settings (TOML); also by the variable {FILE}.",
+    help=f"File of settings (TOML); the variable {FILE} does the same.",
 )
-@click.option("--show-config", is_flag=True, help="Print the settings and their sources, and end.")
+@click.option("--show-config", is_flag=True, help="Print the settings and their sources, and exit.")
 @_with_settings
 def serve(folder: Path | None, config: Path | None, show_config: bool, **given: Any) -> None:
     """Serve the data in FOLDER, until Ctrl-C.
 
-    A new folder without a schema takes any JSON. A start after a crash says what it recovered.
-    `tamis keys create` makes the first key. Each option is also a variable of the environment
-    (`--body-bytes` is TAMIS_BODY_BYTES) and a key of the file.
+    A new folder without a schema takes any JSON. After a crash, the service logs what it recovered.
+    `tamis keys create` makes the first API key. Each option can also be set by an environment
+    variable (TAMIS_BODY_BYTES for `--body-bytes`) or in the file of --config (body-bytes).
     """
     options = {
         name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())
@@ -93,10 +93,11 @@ def serve(folder: Path | None, config: Path | None, show_config: bool, **given: 
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.argument("matching", type=click.Choice(["inline", "spark"]))
 def switch_matching(folder: Path, matching: str) -> None:
-    """Let the service in FOLDER match itself (inline), or let Spark match.
+    """Let the service of the data folder FOLDER match events itself (inline), or let Spark match.
 
-    The other one goes on at exactly the sequence number at which the notifications end. The service
-    may be running: it follows within a second. `tamis spark run --data FOLDER` matches for it.
+    The new matcher starts at exactly the sequence number at which the notifications end. The
+    service may be running: it follows within a second. To match on Spark, run
+    `tamis spark run --data FOLDER`.
     """
     from tamis.replay.matching_shifts import MatchingShifts
     from tamis.store.log import Log

@@ -109,12 +109,12 @@ class AsyncClient(Verbs, AsyncDriver):
         body: str | None = None,
         patience: float | None = None,
     ) -> AsyncIterator[ReceivedNotification]:
-        """Notifications as they come, from a cursor on, without end.
+        """Follow notifications from a cursor on, endlessly.
 
-        A lost connection is made again, and what it repeats is dropped. Store the `cursor` of a
-        notification to go on from there after a restart of your program. Without `after`, begins
-        with what comes next. `body` is that of `poll`. `patience` says after how many seconds
-        without the service to give up.
+        The client reconnects after a lost connection, and drops what the service repeats. To resume
+        after a restart of your program, store the `cursor` of a notification. Without `after`, only
+        new notifications come. `body` is the same as for `poll`. After `patience` seconds without
+        the service, the client gives up.
         """
         feed = Feed(subscription, ticket, after, body, self._retries, patience)
         opening = feed.opening()

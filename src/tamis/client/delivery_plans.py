@@ -10,7 +10,7 @@ _PATH = "/v1/dead-letters"
 
 
 def dead_letters(*, after: int = 0, most: int = 100) -> ServiceCall[DeadLetterList]:
-    """The caller's dead letters, the oldest first: webhooks that were given up.
+    """The caller's dead letters, oldest first: webhooks that were given up.
 
     Ask again with the `cursor` of the answer as `after`, until it is None.
     """
@@ -20,14 +20,14 @@ def dead_letters(*, after: int = 0, most: int = 100) -> ServiceCall[DeadLetterLi
 def retry_dead_letter(
     letter: DeadLetterInfo | int, *, ticket: str | None = None
 ) -> ServiceCall[int]:
-    """Try a dead letter again, from the first attempt on; how many are tried: 1."""
+    """Retry a dead letter, with a full series of attempts. Returns how many are retried: 1."""
     id = letter.id if isinstance(letter, DeadLetterInfo) else letter
     path = f"{_PATH}/{quoted(str(id))}/retry"
     return send("POST", path, None, int, with_ticket(ticket), member="replayed")
 
 
 def replay(id: Id, *, ticket: str | None = None) -> ServiceCall[int]:
-    """Try all dead letters of a subscription again; how many there were."""
+    """Retry all dead letters of a subscription. Returns how many."""
     path = f"{place_of(id)}/sink/replay"
     return send("POST", path, None, int, with_ticket(ticket), member="replayed")
 

@@ -45,11 +45,11 @@ def subscribe(
     id: str | None = None,
     request_key: str | None = None,
 ) -> ServiceCall[LeaseReceipt]:
-    """Subscribe. The lease says when the subscription ends; None: it does not end.
+    """Subscribe for the length of a lease; None for no end.
 
-    `sink` is the URL of a webhook, or a dict with its options. `id` is for logs with text ids. A
-    request with the same `request_key` subscribes once; the client makes one and tries again if an
-    answer is lost.
+    `sink` is the URL of a webhook, or a dict with its options. `id` is only for logs with text ids.
+    Requests with the same `request_key` subscribe once. By default the client makes a key, so that
+    it can safely retry.
     """
     body = {
         "condition": condition,
@@ -99,7 +99,7 @@ def update(
     sink: str | Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> ServiceCall[SubscriptionInfo]:
-    """Change what is given; the rest of the subscription stays, also its lease and ticket."""
+    """Change what is given. The rest stays as it is, including the lease and the ticket."""
     body = {"condition": condition, "name": name, "sink": _sink(sink), "metadata": metadata}
     given = {name: value for name, value in body.items() if value is not None}
     return send(
@@ -110,14 +110,14 @@ def update(
 def renew(
     id: Id, lease: timedelta | None = DAY, *, ticket: str | None = None
 ) -> ServiceCall[SubscriptionInfo]:
-    """Let the lease end so much later than now; None: it does not end."""
+    """Renew the lease, counted from now; None for no end."""
     body = {"lease": _seconds(lease)}
     path = f"{place_of(id)}/renew"
     return send("POST", path, body, SubscriptionInfo, with_ticket(ticket), repeatable=True)
 
 
 def cancel(id: Id, *, ticket: str | None = None) -> ServiceCall[None]:
-    """End a live subscription."""
+    """Cancel a live subscription."""
     return delete(place_of(id), with_ticket(ticket))
 
 
@@ -129,9 +129,9 @@ def subscribe_many(
 ) -> ServiceCall[list[BulkLine]]:
     """Subscribe to many conditions in one request; the answer has a line for each, in order.
 
-    Each is a dict with a `condition` and what else `subscribe` takes; `lease` is in seconds. The
-    line of a wrong one has an `error`, and the others are subscribed to. With `together`, a wrong
-    one refuses all. A request has at most 16 MB unless the service says otherwise.
+    Each is a dict with a `condition` and the other arguments of `subscribe`; `lease` is in seconds.
+    The line of a wrong one has an `error`, and the others take effect. With `together`, a wrong one
+    refuses all. By default, the service accepts 16 MiB in a request.
     """
     key = secrets.token_hex(16) if request_key is None else request_key
     return ServiceCall(
@@ -159,9 +159,10 @@ def poll(
 ) -> ServiceCall[NotificationPage]:
     """Read notifications after a cursor: of one subscription, or of all that the caller may read.
 
-    Waits up to `wait` seconds for the first one. Without `after`, those from now on. Ask again with
-    the `cursor` of the answer. `body` says how much of an event to show: `event`, `none`, or names
-    of attributes with commas between; the default is what the subscription asks for.
+    Waits up to `wait` seconds for the first one. Without `after`, only new ones come. Pass the
+    `cursor` of the answer as `after` in the next call. `body` says how much of an event to show:
+    `event`, `none`, or names of attributes, separated by commas; by default, as the subscription
+    asks.
     """
     params = {"wait": str(round(wait)), "most": str(most)}
     params |= {} if body is None else {"body": body}

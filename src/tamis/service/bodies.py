@@ -52,8 +52,7 @@ def events_in(body: bytes, headers: Headers) -> list[IncomingEvent]:
     if kind != JSON:
         raise HttpError(
             415,
-            f"events are sent as {' or '.join(TYPES)}, not as {written!r}; curl sends JSON with "
-            "--json",
+            f"send events as {' or '.join(TYPES)}, not as {written!r}; curl sends JSON with --json",
         )
     return _plain_events(body)
 

@@ -37,7 +37,7 @@ class ServiceContext:
         """Who calls: the holder of the key in `Authorization: Bearer`, or nobody known."""
         if given is None:
             if not self._anonymous:
-                raise HttpError(401, "this service wants a key: Authorization: Bearer KEY")
+                raise HttpError(401, "this service needs a key: Authorization: Bearer KEY")
             return ANONYMOUS
         kind, _, key = given.partition(" ")
         caller = self.broker.keys.caller(key.strip()) if kind.lower() == "bearer" else None

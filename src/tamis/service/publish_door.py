@@ -64,7 +64,7 @@ class Publishing:
         while more:
             message: Message = await receive()
             if message["type"] == "http.disconnect":
-                raise HttpError(400, "the body did not arrive whole")
+                raise HttpError(400, "the body arrived incomplete")
             parts.append(message.get("body", b""))
             size, more = size + len(parts[-1]), message.get("more_body", False)
             if size > self._most:

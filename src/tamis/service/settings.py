@@ -79,16 +79,18 @@ class Settings:
     def check(self) -> None:
         """Raise `SettingError` for values that do not fit each other."""
         if not self.addresses:
-            raise SettingError("listen: say at least one address")
+            raise SettingError("listen: give at least one address")
         if self.database is not None and (self.keep_events or self.keep_event_bytes):
-            raise SettingError("keep-events, keep-event-bytes: a log in a database is kept whole")
+            raise SettingError(
+                "keep-events, keep-event-bytes: a log in a database cannot be trimmed yet"
+            )
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise SettingError("tls-certificate and tls-key belong together: give both or neither")
         self.kafka.check()
         if self.matching not in (None, *WAYS):
-            raise SettingError(f"matching: is {' or '.join(WAYS)}, not {self.matching!r}")
+            raise SettingError(f"matching: must be {' or '.join(WAYS)}, not {self.matching!r}")
         if self.matching == SPARK and self.database is not None:
-            raise SettingError("matching: Spark matches for a service without a database")
+            raise SettingError("matching: Spark can match only for a service without a database")
 
     @property
     def addresses(self) -> list[ListenAddress]:

@@ -46,7 +46,9 @@ class ApiKeys:
         if not chosen:
             raise BrokerError(f"a key needs a role: {', '.join(ROLES)}")
         if not name or len(name) > _LONGEST or not name.isprintable():
-            raise BrokerError(f"a name has 1 to {_LONGEST} printable characters, not {name!r}")
+            raise BrokerError(
+                f"a name must have 1 to {_LONGEST} printable characters, not {name!r}"
+            )
         id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
         self._records.execute_synced(
             "INSERT INTO keys VALUES (?, ?, ?, ?, ?)",

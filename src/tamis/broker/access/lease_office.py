@@ -73,5 +73,7 @@ class LeaseOffice:
         if caller.is_admin:
             return None
         if caller.name is None:
-            raise AccessError("an anonymous caller reads one subscription, with its ticket")
+            raise AccessError(
+                "without a key, a caller can read only one subscription, with its ticket"
+            )
         return self._state.ids_of(caller.name)

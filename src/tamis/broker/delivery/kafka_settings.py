@@ -33,6 +33,4 @@ class KafkaSettings:
     def accept(self, topic: str) -> None:
         """Refuse a topic that is not allowed."""
         if topic not in self.names:
-            raise BrokerError(
-                f"the topic {topic!r} is not among those that whoever runs the service allows"
-            )
+            raise BrokerError(f"the topic {topic!r} is not among those that this service allows")

@@ -61,7 +61,9 @@ class Sink(NamedTuple):
             check_url(url)
         form = given.get("format", PLAIN)
         if form not in FORMATS or (form != PLAIN and url is None):
-            raise SinkError(f"the format of a webhook is {' or '.join(FORMATS)}; others have none")
+            raise SinkError(
+                f"the format of a webhook is {' or '.join(FORMATS)}; other sinks have no format"
+            )
         return cls(url, read_body(body), None if kafka is None else _topic(kafka), form)
 
     def replaces(self, earlier: str | None) -> None:

@@ -53,7 +53,7 @@ class MatchingSwitch(ReadableMatching):
         operators: EnabledOperators | None = None,
     ) -> None:
         if matching is not None and matching not in WAYS:
-            raise BrokerError(f"matching is {' or '.join(WAYS)}, not {matching!r}")
+            raise BrokerError(f"matching must be {' or '.join(WAYS)}, not {matching!r}")
         self._log, self._folder, self._operators = log, folder, operators
         self.shifts = MatchingShifts(folder.folder)
         self.shift: Shift = self._first_shift(matching)
@@ -135,7 +135,7 @@ class MatchingSwitch(ReadableMatching):
     def switch(self, matching: str) -> Shift:
         """Let the other match, from where the files end; the shift that begins."""
         if matching not in WAYS:
-            raise BrokerError(f"matching is {' or '.join(WAYS)}, not {matching!r}")
+            raise BrokerError(f"matching must be {' or '.join(WAYS)}, not {matching!r}")
         if matching != self.shift.matching:
             self.shifts.begin(self._log, matching)
         self._follow()

@@ -56,7 +56,7 @@ class ReadableMatching(ABC):
 
     def switch(self, matching: str) -> Shift:
         """Let the other match, from where the files end; the shift that begins."""
-        raise BrokerError(f"this service cannot go over to matching by {matching}")
+        raise BrokerError(f"this service cannot switch to matching by {matching}")
 
     @abstractmethod
     def stop(self) -> None:

@@ -41,7 +41,7 @@ def judge_many(
         table = table.take(pa.array(fresh, pa.int64()))
     taken = state.live_among(table["id"].drop_null().to_pylist())
     if taken:
-        raise BrokerError(f"the id {min(taken)!r} is taken; {len(taken):,} ids are")
+        raise BrokerError(f"the id {min(taken)!r} is taken ({len(taken):,} ids are)")
     if request.schema is not schema:
         request.again(schema)
         request.schema = schema

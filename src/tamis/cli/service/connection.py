@@ -43,17 +43,19 @@ server_option = click.option(
     default=URL,
     show_default=True,
     metavar="URL",
-    help=f"Where the service is; also by the variable {SERVER}.",
+    help=f"URL of the service; the variable {SERVER} does the same.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-ticket_option = click.option("--ticket", help="The ticket of the subscription; owners need none.")
+ticket_option = click.option(
+    "--ticket", help="Ticket of the subscription. Owners, who call with a key, need no ticket."
+)
 lease_option = click.option(
     "--lease",
     type=_LeaseType(),
     default="1d",
     show_default=True,
     metavar="SPAN",
-    help="Until the subscription ends, such as 90s, 12h or 7d; never: it does not end.",
+    help="How long the subscription lasts: 90s, 12h, 7d, or never for no end.",
 )
 
 

@@ -11,13 +11,13 @@ from tamis.cli.terminal.tables import table
 
 @click.group()
 def dead() -> None:
-    """Look after dead letters: webhooks that no attempt could deliver."""
+    """List and retry dead letters: webhooks that no attempt could deliver."""
 
 
 @dead.command("list")
 @service_command
 def list_letters(server: str, as_json: bool) -> None:
-    """List your dead letters, the oldest first; those of all owners for an admin.
+    """List your dead letters, oldest first. An admin sees those of all owners.
 
     --json prints an object on each line.
     """
@@ -43,7 +43,7 @@ def list_letters(server: str, as_json: bool) -> None:
 @ticket_option
 @service_command
 def retry(id: int, ticket: str | None, server: str, as_json: bool) -> None:
-    """Try the dead letter ID again, from the first attempt on."""
+    """Retry the dead letter ID, with a full series of attempts."""
     with connected(server) as client:
         replayed = client.retry_dead_letter(id, ticket=ticket)
     print_answer({"replayed": replayed}, as_json, f"{id} is tried again")
@@ -54,7 +54,7 @@ def retry(id: int, ticket: str | None, server: str, as_json: bool) -> None:
 @ticket_option
 @service_command
 def replay(subscription: str, ticket: str | None, server: str, as_json: bool) -> None:
-    """Try all dead letters of a subscription again."""
+    """Retry all dead letters of a subscription."""
     with connected(server) as client:
         replayed = client.replay(subscription, ticket=ticket)
     print_answer({"replayed": replayed}, as_json, f"{replayed:,} are tried again")

@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    help=f"""Publish the events of files or folders; - reads JSON lines.
+    help=f"""Publish the events in files or folders. - reads JSON lines from standard input.
 
-    Formats: {" ".join(FORMATS)}. Events are checked against the schema of the service first. What a
-    request has is published all or none; the requests before a failed one stay.
+    Formats: {" ".join(FORMATS)}. Events are first checked against the schema of the service. Each
+    request is published as a whole or not at all. If one fails, earlier requests stay published.
 
-    With --source and --id, an event is published once, however often the command is run: the
-    service knows it by the two.
+    With --source and --id, each event is published once, even if you run the command again soon:
+    the service remembers the source and the id for ten minutes.
 
     The exit code is 0 if all is well, 1 if --bad report has found bad events, and 2 if something is
     refused.
     """
 )
 @click.argument("files", nargs=-1, required=True, type=PATH)
-@click.option("--source", help="Who publishes, such as /shop/7; with --id.")
-@click.option("--id", "column", help="The attribute that identifies an event of the source.")
+@click.option("--source", help="Who publishes, such as /shop/7; needs --id.")
+@click.option("--id", "column", help="Attribute that identifies an event of the source.")
 @click.option(
-    "--batch", type=WholeNumber(), default=1000, show_default=True, help="Events in a request."
+    "--batch", type=WholeNumber(), default=1000, show_default=True, help="Events in each request."
 )
 @bad_option
 @absent_option

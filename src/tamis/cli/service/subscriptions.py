@@ -21,11 +21,11 @@ from tamis.errors import TamisError
 @click.command()
 @click.argument("condition")
 @lease_option
-@click.option("--name", help="A name for people.")
+@click.option("--name", help="Name of the subscription, for people.")
 @click.option("--sink", metavar="URL", help="Send notifications to this webhook.")
-@click.option("--metadata", metavar="JSON", help="A JSON object to keep with the subscription.")
-@click.option("--language", default="tamis", show_default=True, help="The language of CONDITION.")
-@click.option("--id", help="The id, for logs with text ids.")
+@click.option("--metadata", metavar="JSON", help="JSON object to store with the subscription.")
+@click.option("--language", default="tamis", show_default=True, help="Language of CONDITION.")
+@click.option("--id", help="Id of the subscription, only for logs with text ids.")
 @service_command
 def subscribe(
     condition: str,
@@ -65,7 +65,7 @@ def subscribe(
 @lease_option
 @service_command
 def renew(id: str, ticket: str | None, lease: timedelta | None, server: str, as_json: bool) -> None:
-    """Let the lease of the subscription ID end so much later than now."""
+    """Renew the lease of the subscription ID, counted from now."""
     with connected(server) as client:
         found = client.renew(id, lease, ticket=ticket)
     print_answer(found, as_json, f"until {_when(found.until)}")

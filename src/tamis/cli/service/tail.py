@@ -15,9 +15,9 @@ from tamis.cli.service.connection import connected, service_command, ticket_opti
     "--after",
     type=click.IntRange(min=-1),
     metavar="CURSOR",
-    help="Begin after this sequence number; -1: at the beginning.  [default: what comes from now]",
+    help="Begin after this sequence number, or at the start with -1.  [default: from now on]",
 )
-@click.option("--most", type=click.IntRange(min=1), help="End after so many notifications.")
+@click.option("--most", type=click.IntRange(min=1), help="Stop after this many notifications.")
 @service_command
 def tail(
     id: str | None,
@@ -27,7 +27,7 @@ def tail(
     server: str,
     as_json: bool,
 ) -> None:
-    """Print notifications as they come, until Ctrl-C: of the subscription ID, or of all your own.
+    """Print notifications of the subscription ID, or of all your own, until Ctrl-C.
 
     A line has the sequence number, the subscription and the event; with --json, it is an object. A
     service that restarts is waited for.

@@ -37,22 +37,24 @@ _BATCH = 10_000  # subscriptions in a request
 
 @click.command(
     "import",
-    help=f"""Subscribe to all conditions of a FILE, or of a folder of files.
+    help=f"""Subscribe to all conditions in FILE, or in a folder of files.
 
-    Formats: {" ".join(FORMATS)}. Wrong subscriptions are left out and reported; --strict takes the
-    file only if all are well-formed. Where the ids of the service are numbers, the service chooses
-    new ones: --out says which, and the tickets.
+    Formats: {" ".join(FORMATS)}. Wrong subscriptions are reported and left out; with --strict, they
+    refuse the whole file. If the ids of the service are numbers, it chooses new ones; --out writes
+    them with the tickets.
     """,
 )
 @click.argument("file", type=PATH)
-@click.option("--out", type=PATH, help=f"File of ids and tickets: {' '.join(OUTPUTS)}.")
-@click.option("--key", help="A name for this import: the same one again adds nothing twice.")
+@click.option("--out", type=PATH, help=f"Write ids and tickets to this file: {' '.join(OUTPUTS)}.")
+@click.option(
+    "--key", help="Name of this import. Run again with the same name, it adds nothing twice."
+)
 @click.option(
     "--batch",
     type=WholeNumber(),
     default=_BATCH,
     show_default=True,
-    help="Subscriptions in a request.",
+    help="Subscriptions in each request.",
 )
 @strict_option
 @service_command
@@ -135,16 +137,20 @@ def _answers(found: SubscriptionTable, at: int, kept: list[dict[str, Any]]) -> p
 
 
 @click.command("export")
-@click.option("--out", type=PATH, help=f"File: {' '.join(OUTPUTS)}.  [default: JSON lines]")
-@click.option("--owner", help="Those of one owner; for admins.")
-@click.option("--after", help="Only those after this id: the last one of an export that was cut.")
+@click.option(
+    "--out",
+    type=PATH,
+    help=f"Write to this file: {' '.join(OUTPUTS)}.  [default: JSON lines to standard output]",
+)
+@click.option("--owner", help="Only those of this owner; for admins.")
+@click.option("--after", help="Only those after this id, to continue an interrupted export.")
 @service_command
 def export_file(
     out: Path | None, owner: str | None, after: str | None, server: str, as_json: bool
 ) -> None:
-    """Write the live subscriptions of a service: those of the key's owner, all for an admin.
+    """Write your live subscriptions; for an admin, those of all owners.
 
-    All commands read such a file, `tamis import` too.
+    `tamis import` and all other commands that take subscriptions read the file.
     """
     check_output(out)
     console, begun = stderr_console(), perf_counter()

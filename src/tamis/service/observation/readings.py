@@ -53,7 +53,9 @@ READINGS = (
         lambda b: max(0, b.log.end - b.matching.matched),
     ),
     Reading("matching_lag_seconds", "Age of the first row that is not matched yet", _matching_lag),
-    Reading("retries_waiting", "Webhooks that wait for a retry", lambda b: b.webhooks.outbox.count()),
+    Reading(
+        "retries_waiting", "Webhooks that wait for a retry", lambda b: b.webhooks.outbox.count()
+    ),
     Reading(
         "dead_letters", "Webhooks that were given up", lambda b: b.webhooks.outbox.dead_count()
     ),

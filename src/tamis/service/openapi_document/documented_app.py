@@ -14,7 +14,7 @@ _ALWAYS = {
     "400": "a mistake in the request; `detail` says what and where",
     "401": "a key is missing or unknown",
     "403": "the caller lacks a role",
-    "422": "a parameter or the body has the wrong form",
+    "422": "a parameter or the body has the wrong form, or the `Idempotency-Key` was used before",
     "429": "a limit is reached; `Retry-After` says when to try again",
     "503": "the service cannot do this now",
 }
@@ -22,19 +22,22 @@ _WRITES = {
     "413": "the body is too long",
     "507": "the disk is full; nothing was done",
 }
-_PLACES = {"404": "it is not there, or the ticket is not its own"}
+_PLACES = {"404": "there is no such thing, or the ticket is wrong"}
 _PROBLEM_SCHEMA = {
     "type": "object",
     "description": "an error, by RFC 9457",
     "required": ["type", "title", "status", "detail"],
     "properties": {
-        "type": {"type": "string", "description": "`urn:tamis:problem:` and a word"},
+        "type": {"type": "string", "description": "`urn:tamis:problem:` and the kind of problem"},
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string", "description": "what was wrong, and what would be right"},
         "row": {"type": "integer", "description": "which event of the request, from 0"},
         "attribute": {"type": "string", "description": "of the event"},
-        "rule": {"type": "string", "description": "that the event or the extension breaks"},
+        "rule": {
+            "type": "string",
+            "description": "the rule that the event or the extension breaks",
+        },
         "line": {"type": "integer", "description": "of the condition, from 1"},
         "column": {"type": "integer", "description": "of the condition, from 1"},
         "hint": {"type": "string", "description": "what was probably meant"},

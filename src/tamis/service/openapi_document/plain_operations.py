@@ -13,23 +13,27 @@ from tamis.service.bodies import BATCH, JSON, NDJSON
 _EVENT = {"type": "object", "description": "its members are the attributes"}
 _HEADERS = {
     "ce-specversion": "1.0; in binary mode, the body is the data",
-    "ce-id": "with the source, it says which event this is: a repeated one is not published again",
+    "ce-id": "identifies the event together with the source: a repeated one is not published again",
     "ce-source": "who publishes",
-    "ce-type": "the event type, if the schema has it",
-    "ce-time": "when it happened",
-    "ce-subject": "what it is about; other context attributes are further headers",
+    "ce-type": "the event type, if the schema has one of this name",
+    "ce-time": "when the event happened",
+    "ce-subject": "what the event is about; other context attributes are further headers",
 }
 _FROM: dict[str, tuple[str, dict[str, Any], str]] = {
-    "Tamis-Ticket": ("header", {"type": "string"}, "of the subscription"),
+    "Tamis-Ticket": (
+        "header",
+        {"type": "string"},
+        "of the subscription; its owner needs no ticket",
+    ),
     "Last-Event-ID": (
         "header",
         {"type": "string"},
-        "of a stream: the cursor, in place of `after`",
+        "for streams: the cursor, in place of `after`",
     ),
     "after": (
         "query",
         {"type": "integer", "minimum": -1},
-        "the cursor: the number of the last event that was read. The default is the end",
+        "the cursor: the number of the last event that was read; by default, the end of the log",
     ),
     "wait": (
         "query",
@@ -39,7 +43,12 @@ _FROM: dict[str, tuple[str, dict[str, Any], str]] = {
     "most": (
         "query",
         {"type": "integer", "minimum": 1, "default": 1000},
-        "how many notifications; those of one event stay together",
+        "most notifications in a page; those of one event stay together",
+    ),
+    "body": (
+        "query",
+        {"type": "string", "minLength": 1},
+        "`event`, `none`, or attributes separated by commas; by default, as the subscription asks",
     ),
 }
 
@@ -84,16 +93,24 @@ COMPONENTS: dict[str, Any] = {
                 "type": "array",
                 "items": {"$ref": "#/components/schemas/Notification"},
             },
-            "cursor": {"type": "integer", "description": "to go on with, as `after`"},
+            "cursor": {"type": "integer", "description": "for the next page, as `after`"},
         },
     },
     "Notification": {
         "type": "object",
-        "required": ["sequence", "subscription", "event"],
+        "required": ["sequence", "subscription", "time", "event"],
         "properties": {
             "sequence": {"type": "integer", "description": "the number of the event"},
             "subscription": {"type": ["integer", "string"]},
-            "event": {"type": ["object", "null"], "description": "null: it is not kept any more"},
+            "time": {
+                "type": ["string", "null"],
+                "format": "date-time",
+                "description": "when the event entered the log",
+            },
+            "event": {
+                "type": ["object", "null"],
+                "description": "null if it was not asked for, or is no longer kept",
+            },
         },
     },
 }
@@ -116,7 +133,7 @@ def _notifications(summary: str, *, of_one: bool) -> dict[str, Any]:
     return {
         "tags": ["notifications"],
         "summary": summary,
-        "description": "With `Accept: text/event-stream`, the answer is a stream that goes on.",
+        "description": "With `Accept: text/event-stream`, the answer is an endless stream.",
         "operationId": "subscription_notifications" if of_one else "notifications",
         "parameters": [*([id] if of_one else []), *_named(names)],
         "responses": {
@@ -129,7 +146,9 @@ def _notifications(summary: str, *, of_one: bool) -> dict[str, Any]:
                     }
                 ),
             },
-            "410": {"description": "the cursor was trimmed; `first` is the first that is kept"},
+            "410": {
+                "description": "not kept any longer; `first` is the first sequence number that is"
+            },
         },
     }
 
@@ -152,7 +171,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         "post": {
             "tags": ["events"],
             "summary": "Publish events",
-            "description": "They are on disk when this is answered: all of them, or nothing.",
+            "description": "All or none are published. They are on disk when the answer comes.",
             "operationId": "publish",
             "parameters": _named(
                 {name: ("header", {"type": "string"}, text) for name, text in _HEADERS.items()}
@@ -162,7 +181,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
                 "content": _content(
                     {
                         JSON: {"anyOf": [_EVENT, {"type": "array", "items": _EVENT}]},
-                        NDJSON: {"type": "string", "description": "a JSON object in each line"},
+                        NDJSON: {"type": "string", "description": "a JSON object on each line"},
                         CLOUD_EVENT: {"$ref": "#/components/schemas/CloudEvent"},
                         BATCH: {
                             "type": "array",
@@ -176,7 +195,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
                     "description": "the events are on disk",
                     "content": _content({JSON: {"$ref": "#/components/schemas/PublishAnswer"}}),
                 },
-                "415": {"description": "a content type, or data, that is not read here"},
+                "415": {"description": "the content type is not accepted here"},
             },
         }
     },
@@ -190,8 +209,8 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         "post": {
             "tags": ["subscriptions"],
             "summary": "Subscribe to many conditions",
-            "description": "A line is a subscription, and the answer has a line for each, in "
-            "order. A wrong line is answered with its error; the others are subscribed to.",
+            "description": "Each line is a subscription. The answer has a line for each, in "
+            "order. The line of a wrong subscription has an error; the others take effect.",
             "operationId": "subscribe_many",
             "parameters": _named(
                 {
@@ -213,7 +232,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
                     "description": "a line for each",
                     "content": _content({NDJSON: {"type": "string"}}),
                 },
-                "415": {"description": "a content type that is not read here"},
+                "415": {"description": "the content type is not accepted here"},
             },
         }
     },
@@ -232,5 +251,5 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         }
     },
     "/livez": {"get": _probe("livez", "Whether the process is alive")},
-    "/readyz": {"get": _probe("readyz", "Whether the service serves")},
+    "/readyz": {"get": _probe("readyz", "Whether the service is ready")},
 }

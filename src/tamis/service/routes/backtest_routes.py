@@ -27,11 +27,11 @@ class AskedBacktest(BaseModel, extra="forbid"):
     condition: str
     language: str = NATIVE
     first: int | None = Field(None, ge=0, lt=2**63, description="from this sequence number on")
-    end: int | None = Field(None, ge=0, lt=2**63, description="to before this sequence number")
+    end: int | None = Field(None, ge=0, lt=2**63, description="before this sequence number")
     since: AwareDatetime | None = Field(None, description="published from this moment on")
     until: AwareDatetime | None = Field(None, description="published before this moment")
     samples: int = Field(SAMPLES, ge=0, le=100)
-    buckets: int = Field(BUCKETS, ge=1, le=1000, description="of time, at most")
+    buckets: int = Field(BUCKETS, ge=1, le=1000, description="most spans in `over_time`")
 
 
 class BucketAnswer(BaseModel):
@@ -43,7 +43,7 @@ class BucketAnswer(BaseModel):
 
 class SampleAnswer(BaseModel):
     sequence: int
-    event: str | None = Field(description="JSON; null: it is not kept any more")
+    event: str | None = Field(description="JSON; null if the event is no longer kept")
 
 
 class BacktestAnswer(BaseModel):

@@ -54,7 +54,7 @@ async def subscribe_many(request: Request) -> Response:
     caller = server.caller(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != NDJSON:
-        raise HttpError(415, f"many subscriptions are sent as {NDJSON}, a JSON object a line")
+        raise HttpError(415, f"send many subscriptions as {NDJSON}, one JSON object on each line")
     together = request.query_params.get("together", "false").lower() in ("true", "1", "yes")
     key = request.headers.get("idempotency-key")
     body = await request.body()
@@ -92,7 +92,9 @@ def _new(line: SubscriptionLine, now: int) -> BulkSubscription:
     until = None if line.until is None else microseconds(line.until)
     if line.lease is not None:
         if until is not None or not 0 < line.lease < 1e9:
-            raise BrokerError("a line has until or a lease, which is longer than 0 seconds")
+            raise BrokerError(
+                "a line has until or lease, not both, and a lease is longer than 0 seconds"
+            )
         until = now + int(line.lease * 1e6)
     return BulkSubscription(
         line.condition,

@@ -37,5 +37,5 @@ def set_cursor(request: Request, name: str, given: Cursor) -> Cursor:
 def _owner(server: Any, request: Request) -> str:
     caller = server.caller(request)
     if caller.name is None:
-        raise AccessError("named consumers belong to owners: call with a key")
+        raise AccessError("only owners can have consumers: call with a key")
     return str(caller.name)

@@ -22,7 +22,9 @@ class DeadLetter(BaseModel):
 
     id: int
     subscription: int | str
-    sequence: int | None = Field(description="of the event; null: a warning that a lease ends")
+    sequence: int | None = Field(
+        description="of the event; null for the announcement that a lease ends"
+    )
     attempts: int
     error: str
     moment: datetime
@@ -30,7 +32,7 @@ class DeadLetter(BaseModel):
 
 class DeadLetterPage(BaseModel):
     dead_letters: list[DeadLetter]
-    cursor: int | None = Field(description="to go on with; null: this is the last page")
+    cursor: int | None = Field(description="for the next page, as `after`; null on the last page")
 
 
 @router.get("")
@@ -43,7 +45,7 @@ def list_dead_letters(
     server = request.app.state.server
     caller = server.caller(request)
     if caller.name is None and not caller.is_admin:
-        raise AccessError("dead letters are listed for owners: call with a key")
+        raise AccessError("only owners can list dead letters: call with a key")
     owner = None if caller.is_admin else caller.name
     found = server.broker.webhooks.dead_letters(after, most, owner)
     last = found[-1].id if len(found) == most else None

@@ -22,7 +22,7 @@ EVENT_ANSWERS: dict[int | str, dict[str, Any]] = {
             CLOUD_EVENT: {"schema": {"$ref": "#/components/schemas/CloudEvent"}},
         },
     },
-    410: {"description": "it is not kept any more; `first` is the first that is"},
+    410: {"description": "not kept any longer; `first` is the first sequence number that is"},
 }
 router = APIRouter(prefix="/v1/events", tags=["events"])
 

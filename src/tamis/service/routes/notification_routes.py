@@ -57,7 +57,7 @@ async def notifications(request: Request) -> Response:
         )
     most = min(_number(request, "most", default=1000), MOST)
     if most < 1:
-        raise HttpError(400, "'most' is at least 1")
+        raise HttpError(400, "'most' must be at least 1")
     until = time.monotonic() + min(
         float(_number(request, "wait", default=0)), server.settings.longest_wait.total_seconds()
     )
@@ -207,7 +207,7 @@ def _number(request: Request, name: str, default: int) -> int:
     if written == "-1":
         return -1
     if not written.isdecimal() or len(written) > 18:
-        raise HttpError(400, f"{name!r} is a whole number, not {written!r}")
+        raise HttpError(400, f"{name!r} must be a whole number, not {written!r}")
     return int(written)
 
 

@@ -24,7 +24,7 @@ class ShownPause(BaseModel):
 
     set_aside: bool
     for_seconds: float | None = Field(
-        description="until it is tried again; null while it is set aside: until a call comes back"
+        description="until it is tried again; null while it waits for a call to return"
     )
 
 
@@ -42,7 +42,7 @@ class ShownOperator(ShownPause):
     name: str
     reads: list[str]
     run: str
-    timeout: float | None = Field(description="in seconds; null: it runs in the matching thread")
+    timeout: float | None = Field(description="in seconds; null if it runs in the matching thread")
     events: int
     calls: int
     seconds: float
@@ -62,7 +62,7 @@ class LeftOut(BaseModel):
 
 class OperatorsAnswer(BaseModel):
     operators: list[ShownOperator]
-    results: int = Field(description="rows of results that are remembered")
+    results: int = Field(description="rows of remembered results")
     given_up: int = Field(description="clauses whose calls returned too many rows to join")
     left_out: list[LeftOut]
 

@@ -26,8 +26,18 @@ from tamis.store.subscription_snapshot import Id
 router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"])
 DAY = 86_400.0
 PAGE, LARGEST = 100, 1000  # subscriptions in a page
-Ticket = Annotated[str | None, Header(alias="Tamis-Ticket")]
-RequestKey = Annotated[str | None, Header(alias="Idempotency-Key", max_length=255)]
+Ticket = Annotated[
+    str | None,
+    Header(alias="Tamis-Ticket", description="of the subscription; its owner needs no ticket"),
+]
+RequestKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=255,
+        description="a repeated request with the same key gets the first answer",
+    ),
+]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -36,15 +46,15 @@ class TopicRequest(BaseModel, extra="forbid"):
 
 
 class SinkRequest(BaseModel, extra="forbid"):
-    """A webhook, and what notifications say; without a url, only the latter."""
+    """Where notifications are sent, and how much of the event they show."""
 
-    url: str | None = Field(None, max_length=2048)
-    kafka: TopicRequest | None = Field(None, description="a topic, instead of a url")
+    url: str | None = Field(None, max_length=2048, description="of a webhook")
+    kafka: TopicRequest | None = Field(None, description="a Kafka topic, in place of `url`")
     body: Literal["event", "none"] | list[str] = Field(
-        "event", description="the whole event, nothing of it, or these attributes"
+        "event", description="the whole event, no event, or these attributes"
     )
     format: Literal["tamis", "cloudevents"] = Field(
-        "tamis", description="of the messages of a webhook"
+        "tamis", description="format of webhook messages"
     )
 
 
@@ -52,9 +62,9 @@ class NewSubscription(BaseModel, extra="forbid"):
     """What to subscribe to."""
 
     condition: str
-    id: str | None = Field(None, description="for logs with text ids; elsewhere it is chosen")
+    id: str | None = Field(None, description="only for logs with text ids")
     lease: float | None = Field(
-        DAY, gt=0, allow_inf_nan=False, description="seconds until it ends; null: never"
+        DAY, gt=0, allow_inf_nan=False, description="in seconds; null for no end"
     )
     language: str = NATIVE
     name: str | None = Field(None, max_length=1000)
@@ -63,7 +73,7 @@ class NewSubscription(BaseModel, extra="forbid"):
 
 
 class SubscriptionChanges(BaseModel, extra="forbid"):
-    """What to change; the rest stays."""
+    """What to change. Members that are left out stay as they are."""
 
     condition: str | None = None
     name: str | None = Field(None, max_length=1000)
@@ -73,7 +83,7 @@ class SubscriptionChanges(BaseModel, extra="forbid"):
 
 class Renewal(BaseModel, extra="forbid"):
     lease: float | None = Field(
-        DAY, gt=0, allow_inf_nan=False, description="seconds from now; null: never"
+        DAY, gt=0, allow_inf_nan=False, description="in seconds from now; null for no end"
     )
 
 
@@ -81,7 +91,7 @@ class LeaseAnswer(BaseModel):
     id: int | str
     ticket: str
     until: datetime | None
-    secret: str | None = Field(None, description="that signs the webhooks")
+    secret: str | None = Field(None, description="signs the webhooks")
 
 
 class SecretAnswer(BaseModel):
@@ -107,7 +117,7 @@ class SubscriptionAnswer(BaseModel):
 
 class SubscriptionPage(BaseModel):
     subscriptions: list[SubscriptionAnswer]
-    cursor: int | str | None = Field(description="to go on with; null: this is the last page")
+    cursor: int | str | None = Field(description="for the next page; null on the last page")
 
 
 @router.post("", status_code=201)
@@ -140,25 +150,25 @@ async def subscribe(
 @router.get("", response_model=SubscriptionPage)
 def list_subscriptions(
     request: Request,
-    q: str | None = None,
-    owner: str | None = None,
-    cursor: str | None = None,
-    most: Annotated[int | None, Query(ge=1)] = None,
+    q: Annotated[str | None, Query(description="text that the condition contains")] = None,
+    owner: Annotated[str | None, Query(description="for admins: only this owner")] = None,
+    cursor: Annotated[str | None, Query(description="id of the last one that was read")] = None,
+    most: Annotated[int | None, Query(ge=1, description="subscriptions in the answer")] = None,
 ) -> SubscriptionPage | Response:
-    """The caller's live subscriptions; those of all owners, or of one, for an admin.
+    """List the caller's live subscriptions. An admin sees those of all owners.
 
-    A page has 100, or `most`, which is 1,000 at most. With `Accept: application/x-ndjson`, the
-    answer has a line for each, without a limit. `cursor` is the id of the last one that was read.
+    A page has 100 subscriptions, or `most`, at most 1,000. With `Accept: application/x-ndjson`, the
+    answer has all of them, one on each line.
     """
     server = request.app.state.server
     caller = server.caller(request)
     lines = NDJSON in request.headers.get("accept", "")
     if caller.name is None and not caller.is_admin:
         if lines:
-            raise AccessError("subscriptions are exported for owners: call with a key")
+            raise AccessError("only owners can export subscriptions: call with a key")
         return SubscriptionPage(subscriptions=[], cursor=None)
     if owner is not None and not caller.owns(owner):
-        raise AccessError("only an admin lists the subscriptions of another owner")
+        raise AccessError("only an admin may list the subscriptions of another owner")
     owner = owner if caller.is_admin else caller.name
     after = None if cursor is None else _cursor(server, cursor)
     if lines:
@@ -171,7 +181,7 @@ def list_subscriptions(
 
 @router.get("/{id}")
 def show(request: Request, id: str, ticket: Ticket = None) -> SubscriptionAnswer:
-    """A live subscription."""
+    """Show a live subscription."""
     server = request.app.state.server
     caller = server.caller(request)
     return _shown(
@@ -204,7 +214,7 @@ async def update(
 async def renew(
     request: Request, id: str, given: Renewal, ticket: Ticket = None
 ) -> SubscriptionAnswer:
-    """Let the lease end so many seconds from now."""
+    """Renew the lease, counted from now."""
     server = request.app.state.server
     renewed = await asyncio.wrap_future(
         server.broker.renew(
@@ -219,7 +229,7 @@ async def renew(
 
 @router.delete("/{id}", status_code=204)
 async def cancel(request: Request, id: str, ticket: Ticket = None) -> None:
-    """End a live subscription."""
+    """Cancel a live subscription."""
     server = request.app.state.server
     await asyncio.wrap_future(
         server.broker.cancel(
@@ -230,7 +240,7 @@ async def cancel(request: Request, id: str, ticket: Ticket = None) -> None:
 
 @router.post("/{id}/sink/rotate")
 def rotate(request: Request, id: str, ticket: Ticket = None) -> SecretAnswer:
-    """A new secret for the webhooks; for a day, messages are signed with both."""
+    """Make a new secret for the webhooks. For a day, messages are signed with both."""
     server = request.app.state.server
     place = subscription_id(server, id)
     live = server.broker.subscription(place, ticket=ticket, caller=server.caller(request))
@@ -239,7 +249,7 @@ def rotate(request: Request, id: str, ticket: Ticket = None) -> SecretAnswer:
 
 @router.post("/{id}/sink/replay")
 def replay(request: Request, id: str, ticket: Ticket = None) -> ReplayAnswer:
-    """Try all dead letters of the subscription again."""
+    """Retry all dead letters of the subscription."""
     server = request.app.state.server
     place = subscription_id(server, id)
     server.broker.subscription(place, ticket=ticket, caller=server.caller(request))
@@ -268,7 +278,7 @@ def _cursor(server: Any, written: str) -> Id:
     try:
         return subscription_id(server, written)
     except NotFoundError:
-        raise BrokerError(f"the cursor is one that a page had, not {written!r}") from None
+        raise BrokerError(f"the cursor must be one that a page had, not {written!r}") from None
 
 
 def _shown(found: StoredSubscription) -> SubscriptionAnswer:

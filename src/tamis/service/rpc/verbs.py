@@ -132,7 +132,7 @@ class GrpcVerbs:
             return pb.ListResponse()
         owner = request.owner if request.HasField("owner") else None
         if owner is not None and not caller.owns(owner):
-            raise AccessError("only an admin lists the subscriptions of another owner")
+            raise AccessError("only an admin may list the subscriptions of another owner")
         found = await asyncio.to_thread(
             partial(
                 self._broker.state.subscriptions,
