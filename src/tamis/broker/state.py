@@ -350,9 +350,7 @@ class State:
             if other == digest:
                 return KnownRequest(*known)
         if rows and row.get("owner"):
-            raise RequestKeyError(
-                "this Idempotency-Key was used for another request; choose a new one"
-            )
+            raise RequestKeyError("this key was used for another request; choose a new one")
         return None
 
     def count(self) -> int:
