@@ -30,11 +30,14 @@ ReadPage = Callable[[int, WantedIds, int], Awaitable[Page]]
 
 
 class SharedStream:
-    """The notifications of one subscription for one reader, from a cursor on."""
+    """The notifications of one subscription for one reader, from a cursor on.
+
+    After its end, the cursor says up to where it has them: the reader goes on alone from there.
+    """
 
     def __init__(self, id: Id, cursor: int) -> None:
         self.id, self.cursor = id, cursor
-        self.ended = False  # the reader is too slow, or the reading has failed
+        self.ended = False  # more came than may wait, or the reading has failed
         self._waiting: list[bytes] = []
         self._size = 0
         self._filled = asyncio.Event()
@@ -42,11 +45,17 @@ class SharedStream:
     def put(self, number: int, message: bytes) -> None:
         """Take a notification, unless the reader has it already."""
         if number > self.cursor and not self.ended:
+            self.cursor = number
             self._waiting.append(message)
             self._size += len(message)
             self._filled.set()
             if self._size > BEHIND:
                 self.end()
+
+    def reach(self, cursor: int) -> None:
+        """Note that all notifications up to a cursor were put."""
+        if not self.ended:
+            self.cursor = max(self.cursor, cursor)
 
     def end(self) -> None:
         self.ended = True
@@ -83,7 +92,7 @@ class SharedReading:
     async def join(self, stream: SharedStream) -> None:
         """Let a stream read with the others. It should have caught up, or nearly so."""
         async with self._turn:
-            if not self._streams:
+            if self._task is None:  # a task that waits would not look again at earlier ones
                 self._cursor = stream.cursor
             while stream.cursor < self._cursor and not stream.ended:  # they went on meanwhile
                 self._give(stream, await self._read(stream.cursor, WantedIds([stream.id]), PAGE))
@@ -93,17 +102,17 @@ class SharedReading:
                 self._task = asyncio.create_task(self._run())
 
     def leave(self, stream: SharedStream) -> None:
-        """Let a stream go: its reader is gone."""
-        others = self._streams[stream.id]
-        others.remove(stream)
-        if not others:
-            del self._streams[stream.id]
+        """Let a stream go: its reader is gone. It may not have joined."""
+        others = [each for each in self._streams.pop(stream.id, ()) if each is not stream]
+        if others:
+            self._streams[stream.id] = others
+        else:
             self._wanted = WantedIds(list(self._streams))
 
     def _give(self, stream: SharedStream, page: Page) -> None:
         for each in page.notifications:
             stream.put(each.sequence, self._written(each))
-        stream.cursor = page.cursor
+        stream.reach(page.cursor)
 
     async def _run(self) -> None:
         try:
@@ -130,7 +139,7 @@ class SharedReading:
         self._cursor = page.cursor
         for some in self._streams.values():
             for stream in some:
-                stream.cursor = max(stream.cursor, page.cursor)
+                stream.reach(page.cursor)
 
 
 class SharedReadings:
@@ -139,6 +148,9 @@ class SharedReadings:
     def __init__(self, broker: Broker, waiting: Waiting) -> None:
         self._broker, self._waiting = broker, waiting
         self._readings: dict[Body | None, SharedReading] = {}
+
+    def __len__(self) -> int:
+        return len(self._readings)
 
     @asynccontextmanager
     async def joined(
@@ -155,10 +167,10 @@ class SharedReadings:
         if body not in self._readings:
             self._readings[body] = SharedReading(read, written, self._waiting)
         reading, stream = self._readings[body], SharedStream(id, cursor)
-        await reading.join(stream)
         try:
+            await reading.join(stream)
             yield stream
         finally:
             reading.leave(stream)
-            if not len(reading):
-                self._readings.pop(body, None)
+            if not len(reading) and self._readings.get(body) is reading:
+                del self._readings[body]

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+from pathlib import Path
 
 import pyarrow as pa
+import pytest
+from starlette.requests import Request
 
+from tamis.broker.broker import Broker
+from tamis.broker.incoming import IncomingEvent
 from tamis.broker.matching.notification_files import NotificationPairs
-from tamis.broker.matching.notification_reader import Notification, Page
+from tamis.broker.matching.notification_reader import Notification, Page, TrimmedError
 from tamis.broker.matching.wanted_ids import WantedIds
 from tamis.service import shared_reading
-from tamis.service.shared_reading import SharedReading, SharedStream
+from tamis.service.app import make_app
+from tamis.service.routes.notification_routes import _Reader, _stream
+from tamis.service.settings import Settings
+from tamis.service.shared_reading import SharedReading, SharedReadings, SharedStream
 from tamis.service.waiting import Waiting
 
 
@@ -120,3 +129,90 @@ def test_a_slow_reader_is_let_go() -> None:
         waiting.close()
 
     asyncio.run(run())
+
+
+def test_more_than_may_wait_ends_a_stream_at_its_cursor() -> None:
+    """What came before is there, and the reader goes on alone after it."""
+
+    async def run() -> None:
+        waiting = Waiting()
+        waiting.attach(asyncio.get_running_loop())
+        log = GrowingLog(waiting)
+        message = bytes(shared_reading.BEHIND // 4)
+        reading = SharedReading(log.read, lambda each: message, waiting)
+        stream = SharedStream(1, -1)
+        for _ in range(8):
+            log.add([1])
+        await reading.join(stream)
+        while not stream.ended:
+            await asyncio.sleep(0)
+        assert stream.cursor == 4
+        assert await stream.take(5.0) == 5 * message
+        waiting.close()
+
+    asyncio.run(run())
+
+
+def test_a_stream_that_joins_a_reading_without_streams_gets_what_it_missed() -> None:
+    """The task of the reading waits: it has read further than the stream that joins."""
+
+    async def run() -> None:
+        waiting = Waiting()
+        waiting.attach(asyncio.get_running_loop())
+        log = GrowingLog(waiting)
+        reading = SharedReading(log.read, _written, waiting)
+        first, second = SharedStream(1, -1), SharedStream(2, -1)
+        await reading.join(first)
+        log.add([1, 2])
+        assert await first.take(5.0) == b"0 "
+        await asyncio.sleep(0.01)  # the task waits
+        reading.leave(first)
+        await reading.join(second)
+        assert await second.take(1.0) == b"0 "
+        waiting.close()
+
+    asyncio.run(run())
+
+
+def test_a_reader_who_cannot_join_leaves_nothing_behind(tmp_path: Path) -> None:
+    async def run(broker: Broker) -> None:
+        readings = SharedReadings(broker, Waiting())
+        async with readings.joined(1, 10, "none", _written):
+            with pytest.raises(TrimmedError):
+                async with readings.joined(2, -5, "none", _written):
+                    pass
+            assert len(readings) == 1
+        assert len(readings) == 0
+
+    with Broker(tmp_path / "data", {"attributes": {"price": "decimal"}}) as broker:
+        asyncio.run(run(broker))
+
+
+def test_a_burst_does_not_end_the_stream_of_a_quick_reader(tmp_path: Path) -> None:
+    """It gets everything once, in order, over one connection."""
+    count, long = 100, "x" * 50_000
+
+    async def run(broker: Broker, waiting: Waiting) -> None:
+        app = make_app(broker, Settings(tmp_path), waiting)
+        waiting.attach(asyncio.get_running_loop())
+        lease = await asyncio.wrap_future(broker.subscribe("price < 5"))
+        scope = {"type": "http", "headers": [], "query_string": b"", "app": app}
+        reader = _Reader(app.state.server, Request(scope), lease.id, lease.ticket)
+        got: list[int] = []
+        stream = _stream(reader, -1)
+        assert await anext(stream) == b": tamis\n\n"
+        while len(got) < 2 * count:
+            message = asyncio.ensure_future(anext(stream))
+            if not len(got) % count:  # it has caught up, and reads with others
+                await asyncio.sleep(0.2)
+                some = [IncomingEvent(json.dumps({"price": 1, "title": long}))] * count
+                await asyncio.wrap_future(broker.publish(some))
+            text = (await asyncio.wait_for(message, 60)).decode()
+            got += [int(line[4:]) for line in text.splitlines() if line[:4] == "id: "]
+        waiting.close()
+        assert got == list(range(1, 2 * count + 1))
+
+    waiting = Waiting()
+    schema = {"attributes": {"price": "decimal", "title": "text"}}
+    with Broker(tmp_path / "data", schema, found=waiting.found) as broker:
+        asyncio.run(run(broker, waiting))

@@ -21,6 +21,7 @@ from tamis.broker.sequence.clock import iso
 from tamis.errors import TamisError
 from tamis.service.problems import HttpError
 from tamis.service.routes.subscription_routes import subscription_id
+from tamis.service.shared_reading import SharedStream
 from tamis.service.slow_readers import PatientStream
 from tamis.store.subscription_snapshot import Id
 
@@ -78,6 +79,7 @@ class _Reader:
         self.server, self._request, self.id, self._ticket = server, request, id, ticket
         written = request.query_params.get("body")
         self.body = None if written is None else parse_body(written)
+        self._warned = 0  # how many warnings there were when it last asked
         self.ids()  # refuses who may not read
 
     def ids(self) -> list[Id] | None:
@@ -94,26 +96,25 @@ class _Reader:
         page: Page = self.server.broker.notifications(after, self.ids(), most, body=self.body)
         return page
 
-    def warnings(self, count: int) -> tuple[int, list[EndingLease]]:
-        """How many warnings there were, and those of the reader after the first `count`."""
+    def warnings(self) -> list[EndingLease]:
+        """The warnings of the reader since it last asked."""
         found: list[EndingLease]
-        count, found = self.server.broker.webhooks.warnings.since(count)
+        self._warned, found = self.server.broker.webhooks.warnings.since(self._warned)
         if self.id is not None:
-            return count, [each for each in found if each.id == self.id]
+            return [each for each in found if each.id == self.id]
         caller = self.server.caller(self._request) if found else ANONYMOUS
-        return count, [each for each in found if caller.owns(each.owner)]
+        return [each for each in found if caller.owns(each.owner)]
 
 
 async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:
     """Server-sent events; the id of each is the cursor after it."""
     yield b": tamis\n\n"
     waiting = reader.server.waiting
-    warned = 0
     while not waiting.closing:
         wake = waiting.next_wake()
         try:
             page = await reader.page(after, 1000)
-            warned, warnings = reader.warnings(warned)
+            warnings = reader.warnings()
         except TamisError:  # the answer has begun; coming back tells what it was
             return
         if warnings:
@@ -122,33 +123,34 @@ async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:
             yield b"".join(_events(page))
         after = page.cursor
         if not page.notifications and reader.id is not None:
-            async for each in _shared(reader, after, warned):
-                yield each
-            return
-        if not page.notifications:
+            try:
+                async with reader.server.readings.joined(
+                    reader.id, after, reader.body, _message
+                ) as stream:
+                    async for each in _shared(reader, stream):
+                        yield each
+            except TamisError:
+                return
+            after = stream.cursor  # it goes on alone, until it has caught up again
+        elif not page.notifications:
             before = time.monotonic()
             await waiting.wait(wake, _SILENCE)
             if time.monotonic() - before >= _SILENCE:
                 yield _STILL_HERE
 
 
-async def _shared(reader: _Reader, after: int, warned: int) -> AsyncIterator[bytes]:
+async def _shared(reader: _Reader, stream: SharedStream) -> AsyncIterator[bytes]:
     """A stream of one subscription that has caught up: it reads together with the others."""
-    readings = reader.server.readings
-    async with readings.joined(reader.id, after, reader.body, _message) as stream:
-        looked = time.monotonic()
-        while not stream.ended:
-            message = await stream.take(_SILENCE)
-            if time.monotonic() - looked >= _SILENCE:
-                try:
-                    await run_in_threadpool(reader.ids)  # the reader may have lost the right
-                    warned, warnings = reader.warnings(warned)
-                except TamisError:
-                    return
-                message += _endings(warnings) or _STILL_HERE
-                looked = time.monotonic()
-            if message:
-                yield message
+    looked, ended = time.monotonic(), False
+    while not ended:
+        ended = stream.ended  # then what waits is the last
+        message = await stream.take(_SILENCE)
+        if time.monotonic() - looked >= _SILENCE:
+            await run_in_threadpool(reader.ids)  # the reader may have lost the right
+            message += _endings(reader.warnings()) or _STILL_HERE
+            looked = time.monotonic()
+        if message:
+            yield message
 
 
 async def _counted(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
