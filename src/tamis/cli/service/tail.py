@@ -29,8 +29,8 @@ def tail(
 ) -> None:
     """Print notifications of the subscription ID, or of all your own, until Ctrl-C.
 
-    A line has the sequence number, the subscription and the event; with --json, it is an object. A
-    service that restarts is waited for.
+    A line has the sequence number, the subscription and the event; with --json, it is an object. If
+    the service restarts, the command waits for it.
     """
     with connected(server) as client:
         left = most
