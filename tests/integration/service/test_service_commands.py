@@ -123,7 +123,7 @@ def test_mistakes_are_told(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> 
     assert "column 15" in refused(capsys, "subscribe", "price < 5 and titel = x")
     assert "time span" in refused(capsys, "subscribe", "price < 5", "--lease", "soon")
     assert "JSON" in refused(capsys, "subscribe", "price < 5", "--metadata", "[1]")
-    assert "anonymous" in refused(capsys, "tail")
+    assert "without a key" in refused(capsys, "tail")
     assert "is not a URL" in refused(capsys, "schema", "--server", "here")
     monkeypatch.setenv("TAMIS_KEY", "tamis_x_y")
     assert "revoked" in refused(capsys, "subscribe", "price < 5")
