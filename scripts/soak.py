@@ -76,6 +76,8 @@ CAMPAIGNS = (
     Campaign("log-kills", "tests/unit/store/test_log_kills.py", "TAMIS_LOG_KILLS", 900, 300),
     Campaign("service-kills", "tests/faults/test_service_kills.py",
              "TAMIS_SERVICE_KILLS", 1_000, 100),
+    Campaign("broker-model", "tests/unit/broker/test_broker_model.py",
+             "TAMIS_BROKER_STEPS", 100_000, 5_000),
     Campaign("failed-writes", "tests/faults/test_failed_writes.py",
              "TAMIS_FAILED_WRITES", 1_000, 50),
     Campaign("full-disks", "tests/faults/test_full_disk.py", "TAMIS_FULL_DISKS", 20, 5),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
+import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -25,11 +26,15 @@ from tamis.model.schema import Schema
 from tamis.model.semantics import satisfies
 from tamis.store.log import Log
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
+from tests.running import run_machine
+from tests.soak_report import record
 
 SCHEMA = {"attributes": {"price": "decimal", "title": "text"}}
 OWNERS = st.sampled_from(["ann", "bob"])
 CONDITIONS = st.sampled_from(["price < 5", "price >= 5 and title = oak", "title exists"])
 MINUTE = timedelta(minutes=1)
+STEPS = int(os.environ.get("TAMIS_BROKER_STEPS", "1000"))  # of all examples together
+_EACH = 25  # steps of an example
 
 
 class Clock:
@@ -259,5 +264,7 @@ class BrokerMachine(RuleBasedStateMachine):
         }
 
 
-TestBroker = BrokerMachine.TestCase
-TestBroker.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+def test_broker() -> None:
+    began = time.monotonic()
+    run_machine(BrokerMachine, max(1, STEPS // _EACH), steps=_EACH)
+    record("broker-model", STEPS, 0, time.monotonic() - began)
