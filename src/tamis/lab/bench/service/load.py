@@ -13,7 +13,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -138,6 +138,39 @@ class Load:
         took = time.perf_counter() - began
         return {"events": len(times) * many, "seconds": took, "refused": refused, **_ms(times)}
 
+    async def call(self) -> dict[str, Any]:
+        """Groups of events over one stream of gRPC, with some of them under way."""
+        import grpc
+
+        from tamis.service.rpc import tamis_pb2 as messages
+
+        many = self.asked["lines"]
+        groups = cycle(
+            messages.PublishRequest(
+                events=[messages.Event(json=line) for line in self._lines[at : at + many]]
+            )
+            for at in range(0, len(self._lines) - many + 1, many)
+        )
+        answered, began = 0, time.perf_counter()
+        until = began + self.asked["seconds"]
+        room = asyncio.Semaphore(64)
+
+        async def asked() -> AsyncIterator[messages.PublishRequest]:
+            while time.perf_counter() < until:
+                await room.acquire()
+                yield next(groups)
+
+        async with grpc.aio.insecure_channel(self.asked["grpc"]) as channel:
+            publish = channel.stream_stream(
+                "/tamis.v1.Tamis/PublishStream",
+                request_serializer=messages.PublishRequest.SerializeToString,
+                response_deserializer=messages.PublishResponse.FromString,
+            )
+            async for answer in publish(asked()):
+                answered += answer.count
+                room.release()
+        return {"events": answered, "seconds": time.perf_counter() - began}
+
     async def follow(self) -> dict[str, Any]:
         """At a steady rate, while streams listen: from the publish to the arrival."""
         loop = asyncio.get_running_loop()
@@ -199,7 +232,8 @@ def _ms(times: Sequence[float]) -> dict[str, float]:
 
 async def _run(asked: dict[str, Any]) -> dict[str, Any]:
     load = Load(asked)
-    return await (load.publish() if asked["what"] == "publish" else load.follow())
+    found: dict[str, Any] = await getattr(load, asked["what"])()
+    return found
 
 
 if __name__ == "__main__":

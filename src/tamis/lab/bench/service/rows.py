@@ -63,11 +63,11 @@ class _LoadedService:
         self.events.write_text("".join(json.dumps(each) + "\n" for each in drawn), "utf-8")
 
     @contextmanager
-    def empty(self) -> Iterator[ServerProcess]:
+    def empty(self, *options: str) -> Iterator[ServerProcess]:
         """A server on a folder of its own, without subscriptions."""
         with (
             TemporaryDirectory(dir=self.place) as made,
-            serving(Path(made) / "data", "--schema", str(self._schema)) as server,
+            serving(Path(made) / "data", "--schema", str(self._schema), *options) as server,
         ):
             yield server
 
@@ -162,6 +162,17 @@ class _Course:
                 return
 
 
+def _grpc(world: _LoadedService) -> Loaded:
+    """Groups of a hundred events over one stream of gRPC, without matches."""
+    yield "a stream of gRPC"
+    with world.empty("--grpc", "127.0.0.1:0") as server:
+        server.call("POST", "/v1/subscriptions", {"condition": _NEVER})
+        for seconds in (2, world.setting.service_seconds):
+            done = world.load(server, "call", grpc=server.grpc, lines=100, seconds=seconds)
+        goal = world.goal(50_000, at_most=False)
+        yield _rate(world, "a stream of gRPC in groups of 100, without matches", done, goal)
+
+
 def _latency(world: _LoadedService) -> Loaded:
     """One stream with all subscriptions live, at two rates."""
     with serving(world.data) as server:
@@ -197,8 +208,9 @@ _ROWS: dict[str, Callable[[_LoadedService], Loaded]] = {
     "restart": _restart,
     "single": _single,
     "lines": _lines,
+    "grpc": _grpc,
     "latency": _latency,
     "streams": _streams,
 }
-_STEPS = {"restart": 4, "single": 5, "lines": 3, "latency": 6, "streams": 3}
+_STEPS = {"restart": 4, "single": 5, "lines": 3, "grpc": 2, "latency": 6, "streams": 3}
 ROWS = tuple(_ROWS)

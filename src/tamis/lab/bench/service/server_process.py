@@ -28,6 +28,7 @@ from tamis.workload.tables import conditions
 
 _AT_ONCE = 100_000  # subscriptions in an append
 _SERVING = re.compile(r"serving on http://([\d.]+):(\d+)")
+_GRPC = re.compile(r"serving gRPC on ([\d.]+:\d+)")
 
 
 def fill(folder: Path, subscriptions: int, seed: int) -> Workload:
@@ -57,10 +58,22 @@ def cores() -> tuple[set[int], set[int]]:
 class ServerProcess:
     """A server that runs."""
 
-    def __init__(self, process: subprocess.Popen[str], host: str, port: int, took: float) -> None:
-        self.host, self.port = host, port
-        self.ready_s = took
+    def __init__(self, process: subprocess.Popen[str], began: float) -> None:
         self._process = process
+        self.grpc = ""
+        self.host, self.port = self._wait_ready()
+        self.ready_s = time.monotonic() - began
+
+    def _wait_ready(self) -> tuple[str, int]:
+        assert self._process.stderr is not None
+        lines: list[str] = []
+        for line in self._process.stderr:
+            lines.append(line)
+            if found := _GRPC.search(line):
+                self.grpc = found[1]
+            elif found := _SERVING.search(line):
+                return found[1], int(found[2])
+        raise TamisError(f"the server did not start: {''.join(lines[-5:]).strip()}")
 
     @property
     def rss(self) -> int:
@@ -113,8 +126,7 @@ def serving(folder: Path, *options: str) -> Iterator[ServerProcess]:
     process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
     try:
         os.sched_setaffinity(process.pid, own)  # before it has other threads
-        host, port = _address(process)
-        yield ServerProcess(process, host, port, time.monotonic() - began)
+        yield ServerProcess(process, began)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -123,17 +135,6 @@ def serving(folder: Path, *options: str) -> Iterator[ServerProcess]:
             except subprocess.TimeoutExpired:
                 process.kill()
         process.wait()
-
-
-def _address(process: subprocess.Popen[str]) -> tuple[str, int]:
-    assert process.stderr is not None
-    lines: list[str] = []
-    for line in process.stderr:
-        lines.append(line)
-        found = _SERVING.search(line)
-        if found:
-            return found[1], int(found[2])
-    raise TamisError(f"the server did not start: {''.join(lines[-5:]).strip()}")
 
 
 def run_load(asked: Mapping[str, Any]) -> dict[str, Any]:
