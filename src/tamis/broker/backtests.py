@@ -10,6 +10,7 @@ import secrets
 import time
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from datetime import datetime
 from threading import Lock
 from typing import NamedTuple
@@ -76,28 +77,32 @@ class Backtests:
     def start(self, asked: BacktestQuestion, caller: Caller, patience: float = 0.0) -> BacktestJob:
         """Begin a back-test, and wait for it for some seconds. A wrong condition is refused."""
         caller.require(READER)
-        engine = Engine(self._log.schema_at(), operators=self._operators)
-        engine.subscribe(asked.condition, language=asked.language)
-        first, end = range_of(self._log, asked.first, asked.end, asked.since, asked.until)
-        events = self._log.counts(first, end)[0]
-        if events > self._most:
-            engine.close()
+        with ExitStack() as opened:
+            engine = opened.enter_context(Engine(self._log.schema_at(), operators=self._operators))
+            engine.subscribe(asked.condition, language=asked.language)
+            first, end = range_of(self._log, asked.first, asked.end, asked.since, asked.until)
+            job = BacktestJob(caller.name, self._log.counts(first, end)[0])
+            self._accept(job)
+            self._pool.submit(self._run, job, engine, first, end, asked)
+            opened.pop_all()  # the thread closes it
+        wait([job.result], patience)
+        return job
+
+    def _accept(self, job: BacktestJob) -> None:
+        """Refuse a back-test that is too long, or one too many."""
+        if job.events > self._most:
             raise BrokerError(
-                f"these are {events:,} events, and the service tests at most {self._most:,} "
+                f"these are {job.events:,} events, and the service tests at most {self._most:,} "
                 "itself; ask for fewer, or run `tamis spark backtest CONDITION --log LOG` on Spark"
             )
-        job = BacktestJob(caller.name, events)
         with self._lock:
+            # Those that were cancelled count too: each waits for its turn to end.
             under_way = sum(not each.result.done() for each in self._jobs.values())
             if under_way >= _WAITING:
-                engine.close()
                 raise QuotaError("too many back-tests are waiting; try again later", after=5.0)
             self._jobs[job.id] = job
             for id in [id for id, each in self._jobs.items() if each.result.done()][:-_KEPT]:
                 del self._jobs[id]
-        self._pool.submit(self._run, job, engine, first, end, asked)
-        wait([job.result], patience)
-        return job
 
     def _run(
         self, job: BacktestJob, engine: Engine, first: int, end: int, asked: BacktestQuestion
@@ -118,16 +123,13 @@ class Backtests:
         """A back-test of a caller."""
         with self._lock:
             job = self._jobs.get(id)
-        if job is None or not (job.owner is None or caller.owns(job.owner)):
+        if job is None or job.cancelled or not (job.owner is None or caller.owns(job.owner)):
             raise NotFoundError(f"there is no back-test {id!r}")
         return job
 
     def cancel(self, id: str, caller: Caller) -> None:
         """Stop a back-test, and forget it."""
-        job = self.job(id, caller)
-        job.cancelled = True
-        with self._lock:
-            self._jobs.pop(id, None)
+        self.job(id, caller).cancelled = True
 
     def stop(self) -> None:
         """Stop all."""

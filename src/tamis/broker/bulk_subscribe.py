@@ -136,7 +136,8 @@ class BulkSubscriber:
         )
 
         def answer(known: list[KnownRequest]) -> BulkAnswer:
-            with_secret = [rows[at]["sink"] is not None for at in kept]
+            sinks = [given[at].sink for at in kept]
+            with_secret = [sink is not None and sink.url is not None for sink in sinks]
             leases = [
                 BulkLease(
                     at,

@@ -25,8 +25,8 @@ class Consumers:
 
     def set_cursor(self, owner: str | None, name: str, cursor: int) -> None:
         """Remember how far a consumer has read. It is on disk when this returns."""
-        if not name or len(name) > _LONGEST:
-            raise BrokerError(f"the name of a consumer has 1 to {_LONGEST} characters")
+        if not name or len(name) > _LONGEST or not name.isprintable():
+            raise BrokerError(f"the name of a consumer has 1 to {_LONGEST} printable characters")
         if not -1 <= cursor < 2**63:
             raise BrokerError(f"a cursor must be a sequence number or -1, not {cursor}")
         self._records.execute_synced(

@@ -6,6 +6,7 @@ import json
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -13,7 +14,7 @@ from tamis.broker.access.caller import SUBSCRIBER, AccessError, Caller
 from tamis.broker.backtests import BacktestQuestion, Backtests
 from tamis.broker.broker import Broker
 from tamis.broker.incoming import IncomingEvent
-from tamis.errors import BrokerError, ConditionError, NotFoundError
+from tamis.errors import BrokerError, ConditionError, NotFoundError, QuotaError
 from tamis.language import parse
 from tamis.model.semantics import satisfies
 from tamis.operators.enabled_operators import EnabledOperators
@@ -117,3 +118,30 @@ def test_a_cancelled_one_ends(tmp_path: Path) -> None:
         job.cancelled = True
         why = job.result.exception(60)
         assert why is None or "cancelled" in str(why)  # it may have been done before
+
+
+def test_cancelled_ones_wait_too(tmp_path: Path) -> None:
+    """Whoever starts and cancels back-tests does not fill the memory with them."""
+    broker, _ = filled(tmp_path, random.Random(3))
+    with broker:
+        busy = Event()
+        broker.backtests._pool.submit(busy.wait, 60)
+        for _ in range(10):
+            job = broker.backtests.start(BacktestQuestion("price < 5"), ANALYST)
+            broker.backtests.cancel(job.id, ANALYST)
+        with pytest.raises(QuotaError):
+            broker.backtests.start(BacktestQuestion("price < 5"), ANALYST)
+        busy.set()
+        with pytest.raises(NotFoundError):
+            broker.backtests.job(job.id, ANALYST)
+        job.result.exception(60)
+        done = broker.backtests.start(BacktestQuestion("price < 5"), ANALYST, 60)
+        assert done.result.result(60).events > 0
+
+
+def test_a_range_after_the_end_is_empty(tmp_path: Path) -> None:
+    broker, _ = filled(tmp_path, random.Random(4))
+    with broker:
+        for first, end in ((2**62, None), (2**62, 3), (5, 3)):
+            asked = BacktestQuestion("price < 5", first=first, end=end)
+            assert broker.backtests.start(asked, ANALYST, 60).result.result(60).events == 0

@@ -15,6 +15,7 @@ from tamis.broker.delivery.sinks import Sink
 from tamis.broker.incoming import IncomingEvent
 from tamis.broker.limits import Limits
 from tamis.errors import BrokerError, QuotaError, RequestKeyError
+from tamis.service.routes.bulk_routes import _read
 from tamis.store.log import Log
 
 SCHEMA = {"attributes": {"price": "decimal", "title": "text"}}
@@ -111,3 +112,18 @@ def test_ids_in_text_are_given(tmp_path: Path) -> None:
         assert [each.row for each in broker.subscribe_many(both).result().refused] == [1, 2]
         with pytest.raises(BrokerError, match="taken"):
             broker.subscribe_many([BulkSubscription("price < 5", id="a")]).result()
+
+
+def test_only_webhooks_have_secrets(tmp_path: Path) -> None:
+    sinks = [Sink("http://127.0.0.1:9/"), Sink(None, "none"), None]
+    with Broker(tmp_path, SCHEMA, sinks=SinkRules.of(["127.0.0.1"])) as broker:
+        given = [BulkSubscription("price < 5", sink=sink) for sink in sinks]
+        leases = broker.subscribe_many(given, ANN).result().leases
+        assert [each.secret is not None for each in leases] == [True, False, False]
+
+
+def test_the_end_of_a_lease_has_a_time_zone() -> None:
+    lines = b'{"condition": "a", "until": "2030-01-01T00:00:00"}\n' * 2
+    found, wrong = _read(lines + lines.replace(b':00"', b':00Z"'), 0)
+    assert list(found) == [2, 3]
+    assert "timezone" in wrong[0]

@@ -59,7 +59,7 @@ def range_of(
     until: datetime | None = None,
 ) -> tuple[int, int]:
     """The part of a log between two numbers and two moments; what is not given is not limited."""
-    low = log.begin if first is None else max(first, log.begin)
+    low = log.begin if first is None else min(max(first, log.begin), log.end)
     high = log.end if end is None else min(end, log.end)
     for section in log.boundaries(log.begin, log.end):
         moment = _EPOCH + timedelta(microseconds=int(getattr(section, "appended", 0)))

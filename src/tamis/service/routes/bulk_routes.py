@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
@@ -32,7 +32,7 @@ class SubscriptionLine(msgspec.Struct, forbid_unknown_fields=True, omit_defaults
 
     condition: str
     id: int | str | None = None
-    until: datetime | None = None  # when its lease ends
+    until: Annotated[datetime, msgspec.Meta(tz=True)] | None = None  # when its lease ends
     lease: float | None = None  # or how many seconds it lasts; neither: it does not end
     owner: str | None = None
     name: str | None = None

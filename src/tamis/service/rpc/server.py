@@ -139,8 +139,9 @@ async def _guard(method: str, context: Context) -> AsyncIterator[None]:
         yield
         code = grpc.StatusCode.OK
     except (TamisError, UnicodeEncodeError) as why:
-        code = status_code(details(why).status)
-        await abort(context, why)
+        found = details(why)
+        code = status_code(found.status)
+        await abort(context, found)
     except (asyncio.CancelledError, GeneratorExit):
         code = grpc.StatusCode.CANCELLED
         raise

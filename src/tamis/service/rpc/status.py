@@ -37,9 +37,8 @@ def details(error: Exception) -> ProblemDetails:
     return ProblemDetails.of(400, "request", "a text has half of a surrogate pair", {})
 
 
-async def abort(context: Context, error: Exception) -> NoReturn:
+async def abort(context: Context, found: ProblemDetails) -> NoReturn:
     """End a call with an error."""
-    found = details(error)
     after = found.headers.get("Retry-After")
     metadata: list[tuple[str, str | bytes]] = [(PROBLEM, found.body)]
     if after is not None:
