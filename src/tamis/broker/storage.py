@@ -75,8 +75,22 @@ class FolderStorage:
             self._opened = opened.pop_all()
 
     def tickets(self) -> TicketOffice:
-        new = not self.state.has_tickets()
-        return TicketOffice.open(self._folder.key, str(self.log.identity), new=new)
+        """The keys of the file `server.key`. The database has digests of them, to know them by."""
+        path, new = self._folder.key, not self.state.has_tickets()
+        office = TicketOffice.open(path, str(self.log.identity), new=new)
+        own = {f"server key {each}": digest for each, digest in office.digests().items()}
+        with self.state.transaction() as base:
+            if new:
+                base.execute("DELETE FROM facts WHERE name LIKE 'server key %'")
+            for row in own.items():
+                base.execute("INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING", row)
+        known = self.state.select("SELECT name, value FROM facts WHERE name LIKE 'server key %'")
+        if dict(known) != own:
+            raise BrokerError(
+                f"{path}: is not the file that made the tickets of this folder; put that one back "
+                "from a backup"
+            )
+        return office
 
     def matching(
         self,

@@ -28,7 +28,7 @@ from tamis.replay.manifests import (
     manifests,
     retire,
 )
-from tamis.replay.parts import DEAD, NOTIFICATIONS, PartWriter
+from tamis.replay.parts import DEAD, NOTIFICATIONS, PartWriter, read_part
 from tamis.store.versions import KEPT
 
 MANY = 100  # batches that are worth merging
@@ -138,8 +138,8 @@ def _written(folder: Path, query: str, run: _PartRun) -> dict[str, Any]:
     made = PartWriter(folder, f"part-{query}-{uuid.uuid4().hex}.parquet", as_is=True)
     try:
         for part in run.parts:
-            with pq.ParquetFile(folder / part["name"]) as file:
-                made.write(file.read(use_threads=False).replace_schema_metadata(None))
+            table = read_part(folder / part["name"], use_threads=False)
+            made.write(table.replace_schema_metadata(None))
         return made.close()
     except BaseException:
         made.discard()

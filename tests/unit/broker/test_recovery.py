@@ -6,17 +6,21 @@ import errno
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tamis.broker import recovery
+from tamis.broker.access.tickets import TicketOffice
 from tamis.broker.broker import Broker
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.incoming import IncomingEvent
-from tamis.errors import BrokerError, BrokerStoppedError
+from tamis.broker.matching.notification_files import NotificationFiles
+from tamis.errors import BrokerError, BrokerStoppedError, StoreError
 from tamis.store import segment_files
 from tamis.store.changes import subscribe
 from tamis.store.head import CLEAN, Head, write_head
 from tamis.store.log import Log
+from tests.unit.broker.test_webhooks import until
 
 
 def test_a_pack_without_an_acknowledgement_is_applied(
@@ -49,6 +53,51 @@ def test_a_lost_key_of_the_server_is_not_replaced(tmp_path: Path) -> None:
         Broker(tmp_path)
     kept.rename(DataFolder(tmp_path).key)
     Broker(tmp_path).close()
+
+
+def test_another_key_of_the_server_is_refused(tmp_path: Path) -> None:
+    """Its tickets and its signatures would all be wrong."""
+    for name in ("one", "two"):
+        with Broker(tmp_path / name, {"attributes": {"price": "decimal"}}) as broker:
+            broker.subscribe("price < 1").result()
+    key = DataFolder(tmp_path / "one").key
+    right = key.read_text()
+    key.write_text(DataFolder(tmp_path / "two").key.read_text())
+    with pytest.raises(BrokerError, match="backup"):
+        Broker(tmp_path / "one")
+    key.write_text(right)
+    TicketOffice.rotate(key)
+    Broker(tmp_path / "one").close()
+    key.write_text(right)
+    with pytest.raises(BrokerError, match="backup"):
+        Broker(tmp_path / "one")
+
+
+def test_damaged_notifications_are_refused_and_found_again(tmp_path: Path) -> None:
+    """One flipped bit must not notify somebody else."""
+    with Broker(tmp_path, {"attributes": {"price": "decimal"}}) as broker:
+        for at in range(100):
+            broker.subscribe(f"price >= {at}").result()
+        broker.publish([IncomingEvent('{"price": 99}')]).result()
+        until(lambda: broker.matching.files.matched > 100)
+    (part,) = (DataFolder(tmp_path).notifications / "notifications").iterdir()
+    right = part.read_bytes()
+    files = NotificationFiles(DataFolder(tmp_path).notifications, pa.int64())
+    (whole,) = files.read(-1, 101)
+    assert len(whole.numbers) == 100
+    data = len(right) - 8 - int.from_bytes(right[-8:-4], "little")  # the rest describes it
+    for at in range(4, len(right), 5):
+        part.write_bytes(right[:at] + bytes([right[at] ^ 1]) + right[at + 1 :])
+        try:
+            found = list(files.read(-1, 101))
+        except StoreError:
+            continue
+        assert at >= data or [each.ids for each in found] == [whole.ids]
+    part.unlink()
+    with Broker(tmp_path) as broker:
+        until(lambda: broker.matching.files.matched > 100)
+        (again,) = broker.matching.files.read(-1, 101)
+        assert again.ids.equals(whole.ids)
 
 
 def test_as_many_keys_are_remembered_after_a_start(

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import apsw
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import parquet
 
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.maintenance.own_folder import own_folder
@@ -24,7 +23,7 @@ from tamis.broker.state import State
 from tamis.errors import BrokerError
 from tamis.files.json_document import write_json
 from tamis.replay.manifests import MANIFESTS, list_manifests
-from tamis.replay.parts import DEAD, NOTIFICATIONS, SEQUENCE, SUBSCRIPTION, PartWriter
+from tamis.replay.parts import DEAD, NOTIFICATIONS, SEQUENCE, SUBSCRIPTION, PartWriter, read_part
 from tamis.store.base import BASE
 from tamis.store.log import Log
 from tamis.store.maintenance.erase_rows import erase_rows
@@ -132,7 +131,7 @@ def _erase_pairs(folder: Path, which: Callable[[pa.Table], Any]) -> int:
         old: list[Path] = []
         for part in manifest["parts"]:
             path = folder / part["folder"] / part["name"]
-            table = parquet.read_table(path)
+            table = read_part(path)
             mask = which(table)
             count = 0 if mask is None else pc.sum(mask).as_py() or 0
             if not count:

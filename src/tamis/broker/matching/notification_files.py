@@ -24,7 +24,17 @@ from tamis.files.names import names_in
 from tamis.replay.coverage import CoveredRange, coverage
 from tamis.replay.event_source import Int64s
 from tamis.replay.manifests import COVERS, MANIFESTS, put
-from tamis.replay.parts import DEAD, NOTIFICATIONS, RAW, REASON, SEQUENCE, SUBSCRIPTION, PartWriter
+from tamis.replay.parts import (
+    DEAD,
+    NOTIFICATIONS,
+    RAW,
+    REASON,
+    SEQUENCE,
+    SUBSCRIPTION,
+    PartWriter,
+    damage_named,
+    read_part,
+)
 
 _ATTEMPTS = 3  # at reading a part that was merged with others meanwhile
 
@@ -198,7 +208,7 @@ class NotificationFiles:
         """The notifications of a range in some parts."""
         where = (pc.field(SEQUENCE) >= start) & (pc.field(SEQUENCE) < end)
         tables = [
-            parquet.read_table(
+            read_part(
                 self.folder / NOTIFICATIONS / name, columns=[SEQUENCE, SUBSCRIPTION], filters=where
             ).cast(pa.schema([(SEQUENCE, pa.int64()), (SUBSCRIPTION, self.ids)]))
             for name in names
@@ -213,11 +223,13 @@ class NotificationFiles:
 
 def _span(path: Path) -> tuple[int, int]:
     """The first and the last sequence number of a part."""
-    facts = parquet.read_metadata(path)
-    names = [facts.schema.column(at).name for at in range(facts.num_columns)]
-    column = names.index(SEQUENCE)
-    stats = [facts.row_group(at).column(column).statistics for at in range(facts.num_row_groups)]
-    return min(each.min for each in stats), max(each.max for each in stats)
+    with damage_named(path):
+        facts = parquet.read_metadata(path)
+        names = [facts.schema.column(at).name for at in range(facts.num_columns)]
+        column = names.index(SEQUENCE)
+        groups = range(facts.num_row_groups)
+        stats = [facts.row_group(at).column(column).statistics for at in groups]
+        return min(each.min for each in stats), max(each.max for each in stats)
 
 
 def dead_letters(numbers: Int64s, reasons: pa.Array, raw: pa.Array) -> pa.Table:
