@@ -53,6 +53,9 @@ class LeaseWarnings:
         chosen = changes.filter(pc.fill_null(short, False))
         ends = chosen["until"].cast(pa.int64()).to_pylist()
         with self._lock:
+            # A service that does not deliver never looks: what is over must not pile up.
+            while self._short and self._short[0][1] <= now:
+                heapq.heappop(self._short)
             for end, id in zip(ends, chosen["id"].to_pylist(), strict=True):
                 heapq.heappush(self._short, (end - (end - now) // 4, end, id))
 
@@ -68,7 +71,13 @@ class LeaseWarnings:
         if len(page) == _AT_ONCE:  # all that end at the same moment come together
             latest = page[-1].until or latest
             page = self._state.ending(cursor, latest, None)
-        self._warn(found + page, now, latest)
+        try:
+            self._warn(found + page, now, latest)
+        except BaseException:  # those are known only here, and are warned of later
+            with self._lock:
+                for each in found:
+                    heapq.heappush(self._short, (now, each.until or now, each.id))
+            raise
 
     def _due(self, now: int) -> list[StoredSubscription | None]:
         """Short leases that are warned of now, unless they were renewed or have ended."""
