@@ -28,6 +28,7 @@ from tamis.errors import (
     TamisError,
 )
 from tamis.model.schema import Schema
+from tests.unit.broker.test_webhooks import until
 
 SCHEMA = {"attributes": {"price": "decimal", "title": "text"}}
 HALF = "\ud800"
@@ -189,3 +190,18 @@ def test_an_answer_is_new_while_the_database_is_behind(broker: Broker) -> None:
     renewed = broker.renew(lease.id, None, ticket=lease.ticket).result(60)
     assert renewed == changed._replace(until=None)
     assert broker.subscription(lease.id, ticket=lease.ticket) == renewed
+
+
+def test_a_page_of_long_events_is_short(broker: Broker) -> None:
+    """Each stream whose reader is slow holds a page."""
+    lease = broker.subscribe("price < 5").result()
+    event = IncomingEvent('{"price": 1, "title": "' + "x" * 60_000 + '"}')
+    last = broker.publish([event] * 60).result().numbers[-1]
+    until(lambda: broker.matching.matched > last)
+    found, cursor = [], -1
+    while cursor < last:
+        page = broker.notifications(cursor, [lease.id])
+        assert sum(len(each.event or "") for each in page.notifications) < 2 << 20
+        found += [each.sequence for each in page.notifications]
+        cursor = page.cursor
+    assert found == list(range(last - 59, last + 1))

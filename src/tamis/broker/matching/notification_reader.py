@@ -21,7 +21,7 @@ from tamis.store.pack import appended, microseconds
 from tamis.store.published import JSON, without_reserved
 from tamis.store.subscription_snapshot import Id
 
-BYTES = 8 << 20  # of events in a page, about
+BYTES = 1 << 20  # of events in a page, about: what a stream holds whose reader is slow
 _TOGETHER = 100  # rows of the log that are read at once, for the events among them
 
 

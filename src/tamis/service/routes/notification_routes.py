@@ -119,10 +119,11 @@ async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:
             return
         if warnings:
             yield _endings(warnings)
-        if page.notifications:
-            yield b"".join(_events(page))
-        after = page.cursor
-        if not page.notifications and reader.id is not None:
+        after, message = page.cursor, b"".join(_events(page))
+        del page  # a slow reader holds the message alone
+        if message:
+            yield message
+        elif reader.id is not None:
             try:
                 async with reader.server.readings.joined(
                     reader.id, after, reader.body, _message
@@ -132,7 +133,7 @@ async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:
             except TamisError:
                 return
             after = stream.cursor  # it goes on alone, until it has caught up again
-        elif not page.notifications:
+        else:
             before = time.monotonic()
             await waiting.wait(wake, _SILENCE)
             if time.monotonic() - before >= _SILENCE:
