@@ -10,12 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.broker.incoming import prepare_events
 from tamis.cli.data.events import all_events
 from tamis.cli.data.subscriptions import read_subscriptions
 from tamis.cli.language import _read_event
 from tamis.model.schema import Schema
 from tamis.replay.log_events import LogEvents
 from tamis.replay.pipeline import BatchPace, match_with
+from tamis.service.bodies import events_in
 from tests.fuzzing.folders import Folders
 from tests.fuzzing.tables import Streams, any_table, columns, handmade
 from tests.fuzzing.texts import any_condition, any_line, as_json, dumped, garbled, utf8
@@ -25,6 +27,23 @@ from tests.fuzzing.world import CONDITIONS, DOCUMENT, EVENT, NAMES, FuzzedWorld
 Door = Callable[[random.Random], None]
 _EVENTS = [*NAMES, "json", "deep", "odd", "$id", "$time"]
 _CHANGES = ["kind", "id", "condition", "until", "owner", "nonce", "key_generation"]
+_CLOUD_EVENT = {
+    "specversion": "1.0",
+    "id": "7",
+    "source": "/shop/é",
+    "type": "offer",
+    "time": "2026-01-01T00:00:00Z",
+    "datacontenttype": "application/json",
+    "priority": 5,
+}
+_CONTENT_TYPES = [
+    b"application/cloudevents+json",
+    b"application/cloudevents-batch+json; charset=utf-8",
+    b"application/cloudevents+avro",
+    b"application/json",
+    b"application/x-ndjson",
+    b"text/\xff",
+]
 _PREDICATES = pa.list_(
     pa.struct(
         [
@@ -71,6 +90,7 @@ class Doors:
             self.table: 120,
             self.bitmap: 20,
             self.lines: 15,
+            self.cloud_event: 80,
             self.subscriptions: 40,
             self.publish: 10,
             self.change: 10,
@@ -147,6 +167,24 @@ class Doors:
         parsed = self._world.lines.parse(pa.array(given, pa.binary()))
         assert len(parsed.valid) + len(parsed.valid.refused) == len(given)
         _ = parsed.events, parsed.reasons
+
+    def cloud_event(self, draw: random.Random) -> None:
+        """A body and headers as HTTP has them: a CloudEvent, a batch, binary mode, plain lines."""
+        document: Any = {**_CLOUD_EVENT, "data": EVENT}
+        if draw.random() < 0.5:
+            document = mutated(document, draw)
+        kind = draw.choice((0, 0, *range(len(_CONTENT_TYPES))))
+        text = dumped([document] if kind == 1 else document)
+        body = utf8(garbled(text, draw) if draw.random() < 0.5 else text, draw)
+        headers = [(b"content-type", _CONTENT_TYPES[kind])]
+        if draw.random() < 0.2:
+            attributes: Any = mutated(_CLOUD_EVENT, draw)
+            names = attributes if isinstance(attributes, dict) else _CLOUD_EVENT
+            headers += [
+                (f"ce-{name}".encode(errors="replace"), utf8(garbled(str(value), draw), draw))
+                for name, value in names.items()
+            ]
+        prepare_events(events_in(body, headers), self._world.schema, 65_536, 1000)
 
     # -- the log ---------------------------------------------------------------------------------
 

@@ -297,3 +297,10 @@ def test_headers_that_are_not_utf_8_or_there_twice_are_refused() -> None:
         events_in(b"{}", [*headers, (b"ce-subject", b"%ff")])
     with pytest.raises(EventError, match="ce-id is there twice"):
         events_in(b"{}", [*headers, (b"ce-id", b"2")])
+
+
+def test_an_attribute_that_is_not_utf_8_is_refused() -> None:
+    body = json.dumps(an_event()).encode().replace(b'"1.0"', b'"1.\xff"')
+    for sent, kind in ((body, b"cloudevents"), (b"[" + body + b"]", b"cloudevents-batch")):
+        with pytest.raises(EventError, match="specversion"):
+            events_in(sent, [(b"content-type", b"application/" + kind + b"+json")])

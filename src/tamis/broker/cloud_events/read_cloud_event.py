@@ -73,7 +73,7 @@ def _from_members(members: dict[str, msgspec.Raw]) -> IncomingEvent:
     for name, raw in members.items():
         try:
             value = _value.decode(raw)
-        except (msgspec.DecodeError, RecursionError) as why:
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as why:
             raise EventError(f"the context attribute {name!r}: {why}", attribute=name) from None
         if value is not None:  # null is the same as absent
             attributes[name] = value
