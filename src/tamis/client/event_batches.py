@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tamis.client import strict_json
 from tamis.client.answers import PublishReceipt
 from tamis.client.call import ServiceCall
 from tamis.errors import EventError
@@ -115,6 +116,6 @@ def _publish(rows: list[bytes], known: bool) -> ServiceCall[PublishReceipt]:
 
 def _encode(value: Mapping[str, Any]) -> bytes:
     try:
-        return msgspec.json.encode(value)
+        return strict_json.encode(value)
     except (TypeError, ValueError, RecursionError) as why:
         raise EventError(f"the event cannot be written as JSON: {why}") from None

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from tamis.client import strict_json
 from tamis.client.answers import (
     BulkLine,
     ExplainedEvent,
@@ -306,7 +307,7 @@ def delete(path: str, headers: Mapping[str, str] | None = None) -> ServiceCall[N
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
     try:
-        return msgspec.json.encode(body)
+        return strict_json.encode(body)
     except (TypeError, ValueError, RecursionError) as why:
         raise TamisError(f"what was given cannot be written as JSON: {why}") from None
 

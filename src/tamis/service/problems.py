@@ -155,6 +155,10 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
     """A body or parameter of the wrong form: where and why, without what was given."""
     assert isinstance(error, RequestValidationError)
     found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    kind = request.headers.get("content-type", "")
+    if "json" not in kind and any(each["loc"] == ("body",) for each in error.errors()):
+        given = f", not as {kind!r}" if kind else ""
+        found = [f"body: send it as application/json{given}; curl does so with --json"]
     return ProblemDetails.of(422, "request", "; ".join(found[:10]), {}).answer()
 
 

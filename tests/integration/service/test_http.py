@@ -241,6 +241,14 @@ def test_conditions_are_checked_and_explained(client: httpx2.Client) -> None:
     assert "price < 5" in answer["explanation"]
 
 
+def test_a_body_of_another_type_is_named(client: httpx2.Client) -> None:
+    """As `curl -d` sends it."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = client.post("/v1/subscriptions", content='{"condition": "price < 5"}', headers=form)
+    assert answer.status_code == 422
+    assert "send it as application/json, not as 'application/x-www" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

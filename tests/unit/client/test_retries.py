@@ -14,7 +14,7 @@ from tamis.client.event_batches import EventBatcher, SourcedEvent, publish
 from tamis.client.feed import Feed
 from tamis.client.retries import Attempts, Pause, Retries
 from tamis.client.service_error import ServiceError, UnreachableError
-from tamis.errors import EventError
+from tamis.errors import EventError, TamisError
 
 RECEIPT = b'{"first":7,"count":1,"duplicates":0}'
 KNOWN = SourcedEvent({"price": 4}, "/shop", "a")
@@ -149,3 +149,12 @@ def test_a_page_says_where_to_read_on() -> None:
     )
     assert [each.cursor for each in page.notifications] == [4, 5, 9]
     assert page.cursor == 12
+
+
+@pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"b": (1, -float("inf"))}])
+def test_what_is_no_number_is_not_sent_as_null(value: Any) -> None:
+    with pytest.raises(EventError, match="not a number"):
+        publish({"a": value})
+    with pytest.raises(TamisError, match="not a number"):
+        plans.subscribe("a = 1", metadata={"a": value})
+    assert publish({"a": None}).content == b'{"a":null}'
