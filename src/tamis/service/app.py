@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -51,8 +51,15 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        waiting.attach(asyncio.get_running_loop())
-        broker.webhooks.warnings.listener = waiting.notice
+        loop = asyncio.get_running_loop()
+        waiting.attach(loop)
+
+        def warned() -> None:
+            waiting.notice()
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(server.readings.wake)
+
+        broker.webhooks.warnings.listener = warned
         yield
         waiting.close()
 

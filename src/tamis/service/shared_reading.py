@@ -57,9 +57,13 @@ class SharedStream:
         if not self.ended:
             self.cursor = max(self.cursor, cursor)
 
+    def wake(self) -> None:
+        """Let the reader look: there may be something else for it."""
+        self._filled.set()
+
     def end(self) -> None:
         self.ended = True
-        self._filled.set()
+        self.wake()
 
     async def take(self, seconds: float) -> bytes:
         """What has come; waits for it, and returns nothing after so many seconds."""
@@ -100,6 +104,11 @@ class SharedReading:
             self._wanted = WantedIds(list(self._streams))
             if self._task is None:
                 self._task = asyncio.create_task(self._run())
+
+    def wake(self) -> None:
+        for some in self._streams.values():
+            for stream in some:
+                stream.wake()
 
     def leave(self, stream: SharedStream) -> None:
         """Let a stream go: its reader is gone. It may not have joined."""
@@ -151,6 +160,11 @@ class SharedReadings:
 
     def __len__(self) -> int:
         return len(self._readings)
+
+    def wake(self) -> None:
+        """Let all readers look. Called in the loop."""
+        for reading in self._readings.values():
+            reading.wake()
 
     @asynccontextmanager
     async def joined(

@@ -145,10 +145,10 @@ async def _shared(reader: _Reader, stream: SharedStream) -> AsyncIterator[bytes]
     looked, ended = time.monotonic(), False
     while not ended:
         ended = stream.ended  # then what waits is the last
-        message = await stream.take(_SILENCE)
+        message = await stream.take(_SILENCE) + _endings(reader.warnings())
         if time.monotonic() - looked >= _SILENCE:
             await run_in_threadpool(reader.ids)  # the reader may have lost the right
-            message += _endings(reader.warnings()) or _STILL_HERE
+            message = message or _STILL_HERE
             looked = time.monotonic()
         if message:
             yield message
