@@ -50,6 +50,7 @@ _STATUS: tuple[tuple[type[TamisError], int], ...] = (
     (EngineError, 503),
     (FullError, 507),
 )
+WHY = "tamis.why"  # in the scope of a request: what callers are not told, for the logs
 _INSIDE = "the service cannot do this now: its disk is full, or its data cannot be used; try later"
 _NAMES: dict[type[TamisError], str] = {
     AccessError: "forbidden",
@@ -148,7 +149,10 @@ def _details(error: TamisError) -> dict[str, Any]:
 async def answer_problem(request: Request, error: Exception) -> Response:
     """The handler of all errors that tamis raises."""
     assert isinstance(error, TamisError)
-    return problem(error)
+    found = problem(error)
+    if found.status_code >= 500:
+        request.scope[WHY] = str(error)
+    return found
 
 
 async def answer_invalid(request: Request, error: Exception) -> Response:

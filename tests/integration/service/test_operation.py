@@ -105,6 +105,27 @@ def test_logs_are_json_with_ids_and_without_secrets(
     assert hostile[:2] not in text
 
 
+def test_the_logs_name_damaged_notifications_and_the_answer_does_not(tmp_path: Path) -> None:
+    with service(tmp_path / "data") as started, httpx2.Client(base_url=started.address) as client:
+        lease = _subscribe(client)
+        ticket, path = {"Tamis-Ticket": lease["ticket"]}, "/v1/subscriptions/0/notifications"
+        client.post("/v1/events", json={"price": 1})
+        found = client.get(path, params={"after": -1, "wait": 60}, headers=ticket, timeout=70)
+        assert found.json()["cursor"] == 1
+        started.process.send_signal(signal.SIGTERM)
+        assert started.process.wait(30) == 0
+    (part,) = (tmp_path / "data" / "notifications" / "notifications").iterdir()
+    content = bytearray(part.read_bytes())
+    content[20:30] = bytes(10)
+    part.write_bytes(content)
+    with service(tmp_path / "data") as started, httpx2.Client(base_url=started.address) as client:
+        asked = {**ticket, "X-Request-Id": "mine-2"}
+        answer = client.get(path, params={"after": -1}, headers=asked)
+        assert answer.status_code == 503
+        assert part.name not in answer.text
+        assert part.name in started.wait_for("mine-2").string
+
+
 def test_health_says_alive_and_ready(client: httpx2.Client) -> None:
     assert client.get("/livez").text == "alive\n"
     assert client.get("/readyz").text == "ready\n"

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tamis.broker import metrics
+from tamis.service.problems import WHY
 
 _HEADER = b"x-request-id"
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -78,6 +79,8 @@ class RequestLog:
         timer.observe(seconds)
         facts = {"route": route, "method": method, "status": status, "seconds": round(seconds, 6)}
         if status >= 500:
+            if WHY in scope:
+                facts["why"] = scope[WHY]
             _log.error("a request failed", **facts)
         elif _level.isEnabledFor(logging.DEBUG):
             _log.debug("request", **facts)
