@@ -133,6 +133,7 @@ class Broker:
                 self.log, self.state, dedup, self._clock, self._feed, failed, storage.turns
             )
             opened.callback(self._sequencer.stop)
+            self.webhooks.pause_while(lambda: self._sequencer.is_behind)
             storage.watch(self.follow)
             self._opened = opened.pop_all()
 

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
@@ -20,6 +21,7 @@ from tamis.broker.delivery.signature import sign
 from tamis.broker.delivery.sink_address import SinkError, SinkRules
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.incoming import IncomingEvent
+from tamis.broker.matching.notification_reader import NotificationReader
 
 SCHEMA = {"attributes": {"price": "decimal", "title": "text"}}
 RULES = SinkRules.of(["127.0.0.1"])
@@ -214,3 +216,23 @@ def test_pauses_grow_and_obey_the_receiver() -> None:
     assert retries.retry_after("-5", now) is None
     assert retries.next_pause(1, 7200) == 7200
     assert retries.next_pause(1, 1e9) == retries.LONGEST
+
+
+def test_nothing_is_lost_while_the_database_is_behind(tmp_path: Path, receiver: Receiver) -> None:
+    """A subscription may be in the log, and be matched, before the database knows its sink."""
+    with brokered(tmp_path) as broker:
+        until(lambda: broker.webhooks.outbox.warned() is not None)
+        other = apsw.Connection(str(broker.folder.state))
+        broker.state._base.set_busy_timeout(10)
+        other.execute("BEGIN IMMEDIATE")
+        lease = broker.subscribe("price < 5", sink=Sink(receiver.url)).result(60)
+        (number,) = publish(broker, {"price": 1})
+        until(lambda: broker.matching.matched > number)
+        topics = broker.webhooks.topics
+        topics._reader = NotificationReader(broker.log, broker.matching)
+        for page in (broker.webhooks._page(-1, 100), topics._page(-1)):
+            assert page.cursor < number  # who reads past it never comes back
+        other.execute("COMMIT")
+        until(lambda: broker.state.subscription(lease.id) is not None)
+        ((_, body),) = receiver.wait(1)
+        assert json.loads(body)["data"]["sequence"] == number

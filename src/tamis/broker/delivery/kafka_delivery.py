@@ -65,6 +65,7 @@ class KafkaDelivery:
         cursor = self._outbox.cursor()
         known = self._state.sinks(-1 if cursor is None else cursor)
         self.index = SinkIndex(known, lambda sink: sink.topic is not None)
+        self.paused: Callable[[], bool] = lambda: False  # then nothing is read
         self._reader: NotificationReader | None = None
         self._producer: TopicProducer | None = None
         self._replays: SimpleQueue[list[DeadDelivery]] = SimpleQueue()
@@ -186,7 +187,10 @@ class KafkaDelivery:
         assert self._reader is not None
         # Notifications that were trimmed before they could be sent are lost to Kafka.
         after = max(after, self._reader.first - 1)
+        paused = self.paused()
         found = self._reader.page(after, self.index.wanted(after), PAGE)
+        if paused or self.paused():
+            return TopicPage([], [], [], after)
         page = TopicPage([], [], [], found.cursor)
         sinks: dict[Id, Sink | None] = {}
         for each in found.notifications:

@@ -55,6 +55,7 @@ class Webhooks:
         ahead = limits.lease_warning // timedelta(microseconds=1)
         self.warnings = LeaseWarnings(self._state, self.outbox, clock, ahead)
         self._state.watcher = self._take
+        self._paused: Callable[[], bool] = lambda: False
         self._deliverer: Delivering | None = None
         self._reader: NotificationReader | None = None
 
@@ -75,6 +76,13 @@ class Webhooks:
             lambda: Deliverer(source, self.outbox, self.rules, start)
         )
         self.topics.start(matching)
+
+    def pause_while(self, behind: Callable[[], bool]) -> None:
+        """Read nothing while the database is behind the log: it may lack a subscription.
+
+        The cursor would move over notifications that nobody seems to want.
+        """
+        self._paused = self.topics.paused = behind
 
     def stop(self) -> None:
         if self._deliverer is not None:
@@ -111,7 +119,10 @@ class Webhooks:
         assert self._reader is not None
         # Notifications that were trimmed before they could be sent are lost to webhooks.
         after = max(after, self._reader.first - 1)
+        paused = self._paused()
         page = self._reader.page(after, self.index.wanted(after), most)
+        if paused or self._paused():
+            return MessagePage([], after)
         messages = []
         for each in page.notifications:
             pending = PendingDelivery(each.subscription, each.sequence, 0, 0, "")

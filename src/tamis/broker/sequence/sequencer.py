@@ -101,6 +101,7 @@ class Sequencer:
         self._later: list[Request[Any]] = []  # that must not be in the same group as another
         self._behind: list[tuple[Any, ...]] = []  # that the database could not take
         self._behind_why: BrokerError | None = None
+        self.is_behind = False  # the database lacks something that is in the log
         self._under_way: list[Request[Any]] = []  # of the group that is being committed
         self._end = log.end
         self._stopping: Stop | None = None
@@ -266,9 +267,10 @@ class Sequencer:
             try:
                 self._state.apply(*self._behind[0])
             except (FullError, BusyError) as why:
-                self._behind_why = why
+                self._behind_why, self.is_behind = why, True
                 return  # what is in the log is not lost; changes are refused meanwhile
             self._behind.pop(0)
+        self.is_behind = False
 
     # -- judging ---------------------------------------------------------------------------------
 
