@@ -121,23 +121,33 @@ class BatchPace:
 
 
 def read_events(
-    chunks: Iterable[EventChunk], encoder: Encoder, pace: BatchPace, *, partial: bool = False
+    chunks: Iterable[EventChunk],
+    encoder: Encoder,
+    pace: BatchPace,
+    *,
+    partial: bool = False,
+    for_operators: bool = True,
 ) -> Iterator[ReadEvents]:
-    """Validate the rows of chunks, some at a time: by their own schemas, where chunks name them."""
+    """Validate the rows of chunks, some at a time: by their own schemas, where chunks name them.
+
+    Without `for_operators`, lines are columns of values even where values are opaque.
+    """
     for chunk in chunks:
         at = 0
         while at < len(chunk.numbers):
             some = chunk.slice(at, pace.step)
             at += len(some.numbers)
-            for read in _readable(some, encoder, partial):
+            for read in _readable(some, encoder, partial, for_operators):
                 encoder.count_ignored(read.valid.ignored)
                 yield read
 
 
-def _readable(chunk: EventChunk, encoder: Encoder, partial: bool) -> Iterator[ReadEvents]:
+def _readable(
+    chunk: EventChunk, encoder: Encoder, partial: bool, for_operators: bool
+) -> Iterator[ReadEvents]:
     """Validate rows. Those that cannot even be read are refused too, and do not stop the others."""
     try:
-        yield _validated(chunk, encoder, partial)
+        yield _validated(chunk, encoder, partial, for_operators)
     except _UNREADABLE as why:
         many = len(chunk.numbers)
         if many == 1:
@@ -146,7 +156,7 @@ def _readable(chunk: EventChunk, encoder: Encoder, partial: bool) -> Iterator[Re
             yield ReadEvents(chunk, chunk.table, refused)
             return
         for half in (chunk.slice(0, many // 2), chunk.slice(many // 2, many)):
-            yield from _readable(half, encoder, partial)
+            yield from _readable(half, encoder, partial, for_operators)
 
 
 def encoder_of(chunk: EventChunk, encoder: Encoder) -> Encoder:
@@ -160,10 +170,12 @@ def encoder_of(chunk: EventChunk, encoder: Encoder) -> Encoder:
     return encoder if same_codes(own.schema, later) or not extends(later, own.schema) else own
 
 
-def _validated(chunk: EventChunk, encoder: Encoder, partial: bool) -> ReadEvents:
+def _validated(
+    chunk: EventChunk, encoder: Encoder, partial: bool, for_operators: bool
+) -> ReadEvents:
     encoder = encoder_of(chunk, encoder)
     if chunk.lines is not None:
-        parsed = LineReader(encoder, for_operators=True).parse(chunk.lines)
+        parsed = LineReader(encoder, for_operators=for_operators).parse(chunk.lines)
         return ReadEvents(chunk, parsed.events, parsed.valid)
     events = chunk.layout.events(chunk.table)
     return ReadEvents(chunk, chunk.table, validate(encoder, events, partial=partial))

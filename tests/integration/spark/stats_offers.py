@@ -164,7 +164,7 @@ def check(stats: Stats, rows: Sequence[Row], schema: Schema = SCHEMA) -> None:
             assert [share for _, share in found.frequent] in (counts, [])
             assert set(found.frequent) <= set(right.frequent)
             found, right = (_but_frequent(each) for each in (found, right))  # noqa: PLW2901
-        assert found == right, name
+        assert found == right, f"{name}: {found!r} is not {right!r}"
 
 
 def _but_frequent(stats: AttributeStats) -> AttributeStats:

@@ -156,7 +156,7 @@ def _tables(blob: bytes) -> Iterator[tuple[str, bytes]]:
     yield "bytes", _bytes(pa.table({name: pa.array([b"\xff"] * len(table))}))
     yield "renamed", _bytes(table.rename_columns(["x", *table.column_names[1:]]))
     yield "texts", _bytes(pa.table({name: pa.array(["]"] * len(table), pa.large_string())}))
-    if pa.types.is_large_string(column.type) and len(table):
+    if pa.types.is_large_string(column.type) and len(table) > 1:  # Arrow checks both ends itself
         chunk = column.combine_chunks()
         chunk = chunk.chunk(0) if isinstance(chunk, pa.ChunkedArray) else chunk
         valid, offsets, data = chunk.buffers()

@@ -68,7 +68,7 @@ def _machine(matcher: str) -> type[RuleBasedStateMachine]:
             if not rows:
                 return
             try:
-                self.engine.subscribe_table(pa.table(table))
+                self.engine.subscribe_table(pa.table(table), stored=True)  # pitfalls and all
                 self.live |= rows
             except NeverTrueError:
                 pass

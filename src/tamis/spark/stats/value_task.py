@@ -63,9 +63,9 @@ class ValueTask(NamedTuple):
 
     def run(self, share: int) -> Iterator[pa.RecordBatch]:
         encoder, sample = schema_encoder(self.document), _ShareSample(self)
-        for events in read_events(
-            self.events.chunks(share), encoder, BatchPace(_AT_ONCE, _AT_ONCE)
-        ):
+        pace = BatchPace(_AT_ONCE, _AT_ONCE)
+        chunks = self.events.chunks(share)
+        for events in read_events(chunks, encoder, pace, for_operators=False):
             yield from _value_rows(encoder, events.valid.recoded(encoder))
             sample.offer(events, encoder)
         part = sample.written()
