@@ -22,6 +22,8 @@ from tamis.errors import BrokerError, FullError, StoreError
 from tests.unit.broker import test_webhooks
 from tests.unit.broker.test_webhooks import RULES, SCHEMA, Receiver, until
 
+pytestmark = pytest.mark.slow
+
 receiver, quick = test_webhooks.receiver, test_webhooks.quick
 
 

@@ -22,6 +22,8 @@ from tamis.replay.matching_shifts import INLINE, SPARK, MatchingShifts, Supersed
 from tamis.store.log import Log
 from tests.notification_model import expected_pairs, found_pairs
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {"attributes": {"price": "decimal"}}
 
 

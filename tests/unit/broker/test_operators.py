@@ -22,6 +22,8 @@ from tamis.replay.log_matching import match_log
 from tamis.replay.pipeline import BatchPace
 from tamis.store.versions import Versions
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {"attributes": {"price": "decimal", "title": "text"}}
 MODULE = "tests.unit.broker.watch_operators"
 

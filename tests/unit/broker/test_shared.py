@@ -35,7 +35,7 @@ from tamis.store.log import Log
 from tamis.store.postgresql.session import Session
 from tamis.store.postgresql.shared_log import shared_document
 
-pytestmark = pytest.mark.postgresql
+pytestmark = [pytest.mark.postgresql, pytest.mark.slow]
 SCHEMA = {"attributes": {"price": "decimal", "title": "text"}}
 
 

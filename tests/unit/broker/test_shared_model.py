@@ -17,6 +17,8 @@ from tamis.broker.broker import Broker
 from tamis.broker.data_folder import DataFolder
 from tests.unit.broker.test_broker_model import SCHEMA, BrokerMachine
 
+pytestmark = pytest.mark.slow
+
 BOTH = 2
 
 

@@ -26,6 +26,8 @@ from tests.unit.broker.test_webhooks import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
 receiver, quick = test_webhooks.receiver, test_webhooks.quick
 
 

@@ -23,6 +23,8 @@ from tamis.broker.delivery.sinks import Sink
 from tamis.broker.incoming import IncomingEvent
 from tamis.broker.matching.notification_reader import NotificationReader
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {"attributes": {"price": "decimal", "title": "text"}}
 RULES = SinkRules.of(["127.0.0.1"])
 
