@@ -19,7 +19,7 @@ def strip(results: Sequence[Result]) -> Strip | None:
 def _draw(courses: Sequence[MemoryCourse], part: Any) -> None:
     for panel, each in panels(part, courses):
         panel.plot(each.at, [bytes / 1e9 for bytes in each.bytes], color=BATCH)
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, 1.15 * max(each.bytes) / 1e9)
         panel.set_xlabel("seconds")
         panel.set_ylabel("GB")
         panel.set_title(each.what, fontsize=11)
