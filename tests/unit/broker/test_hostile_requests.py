@@ -130,7 +130,8 @@ def test_a_failure_of_the_database_answers_everybody(
 def test_another_writer_of_the_database_is_waited_for(broker: Broker) -> None:
     """`tamis keys create` holds the database for a moment, while the broker applies changes."""
     other = apsw.Connection(str(broker.folder.state))
-    broker.state._base.set_busy_timeout(10)
+    with broker.state._lock:  # other threads of the broker use it
+        broker.state._base.set_busy_timeout(10)
     other.execute("BEGIN IMMEDIATE")
     other.execute("INSERT INTO keys VALUES ('a', 'b', 'admin', x'00', 0)")
     broker.subscribe("price < 1").result(60)  # it is in the log, and not yet in the database
@@ -182,7 +183,8 @@ def test_an_equal_schema_adds_nothing(broker: Broker) -> None:
 def test_an_answer_is_new_while_the_database_is_behind(broker: Broker) -> None:
     lease = broker.subscribe("price < 1").result()
     other = apsw.Connection(str(broker.folder.state))
-    broker.state._base.set_busy_timeout(10)
+    with broker.state._lock:  # other threads of the broker use it
+        broker.state._base.set_busy_timeout(10)
     other.execute("BEGIN IMMEDIATE")
     changed = broker.update(lease.id, ticket=lease.ticket, condition="price < 2").result(60)
     assert changed.condition == "price < 2"

@@ -225,7 +225,8 @@ def test_nothing_is_lost_while_the_database_is_behind(tmp_path: Path, receiver: 
     with brokered(tmp_path) as broker:
         until(lambda: broker.webhooks.outbox.warned() is not None)
         other = apsw.Connection(str(broker.folder.state))
-        broker.state._base.set_busy_timeout(10)
+        with broker.state._lock:  # other threads of the broker use it
+            broker.state._base.set_busy_timeout(10)
         other.execute("BEGIN IMMEDIATE")
         lease = broker.subscribe("price < 5", sink=Sink(receiver.url)).result(60)
         (number,) = publish(broker, {"price": 1})
