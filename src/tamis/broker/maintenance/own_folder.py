@@ -9,7 +9,7 @@ from tamis.errors import BrokerError
 
 
 def own_folder(folder: Path) -> DataFolder:
-    """The data folder at a path; refused if it is none, or if its log is a copy of another one."""
+    """The data folder at a path. Another folder, or one whose log is a copy, is refused."""
     places = DataFolder(folder)
     places.own_log()
     if not places.state.exists():

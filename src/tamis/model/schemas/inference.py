@@ -82,8 +82,8 @@ def infer_schema(events: Any, name: str = _EVENT) -> Schema:
     Names with dots are paths into nested objects. A list of objects becomes a list of structs, and
     an attribute with another list is multiple. An attribute with values of several kinds is
     dynamic, and one with lists in lists is opaque. An attribute without any value is left out; null
-    and missing values such as NaN are none. If events bind `event_type`, its values are the event
-    types, and `name` is the type of events that do not.
+    and missing values such as NaN do not count as values. If events bind `event_type`, its
+    values are the event types, and `name` is the type of events that do not.
     """
     sample = [without_missing(event) for event in _events(events)]
     for row, event in enumerate(sample):
