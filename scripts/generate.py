@@ -1,17 +1,15 @@
-"""Make what is made from other files: the messages of gRPC, and two references in the docs.
+"""Make what is made from other files: the messages of gRPC, and references in the docs.
 
-    python scripts/generate.py      (or: make generate)
+    python -m scripts.generate      (or: make generate)
 
 The messages come from `tamis.proto`. The references of docs/client.md and docs/grpc.md, which stand
-between two marks, come from the docstrings of the client and the comments of `tamis.proto`. A test
-compares all with what is there.
+between two marks, come from the docstrings of the client and the comments of `tamis.proto`. The
+pages of docs/matchers come from the classes of the matchers, and docs/api.md from the docstrings of
+all public names. A test compares all with what is there.
 """
 
-import inspect
-import re
 import sys
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,6 +18,9 @@ import msgspec
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorSet
 from grpc_tools import protoc
 
+from scripts.api_page import api_page
+from scripts.matcher_pages import FOLDER, matcher_pages
+from scripts.signatures import paragraphs, signature_text
 from tamis import client
 from tamis.client.call import Verb
 from tamis.client.verbs import Verbs
@@ -35,6 +36,7 @@ _KINDS = {
     FieldDescriptorProto.TYPE_BOOL: "bool",
     FieldDescriptorProto.TYPE_INT32: "int32",
     FieldDescriptorProto.TYPE_INT64: "int64",
+    FieldDescriptorProto.TYPE_DOUBLE: "double",
 }
 
 
@@ -69,39 +71,16 @@ def client_reference() -> str:
         kind = getattr(client, name)
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
             fields = ", ".join(f"`{each}`" for each in kind.__struct_fields__)
-            lines.append(f"| `{name}` | {fields} | {_paragraphs(kind)[0]} |")
+            lines.append(f"| `{name}` | {fields} | {paragraphs(kind)[0]} |")
     return "\n".join(lines)
 
 
 def _function(name: str, function: Any) -> Iterator[str]:
-    parts, starred = [], False
-    signature = inspect.signature(function)
-    for each in signature.parameters.values():
-        if each.name == "self":
-            continue
-        if each.kind is inspect.Parameter.KEYWORD_ONLY and not starred:
-            parts.append("*")
-            starred = True
-        if each.kind is inspect.Parameter.VAR_KEYWORD:
-            parts.append(f"**{each.name}")
-            continue
-        value = "" if each.default is inspect.Parameter.empty else f" = {_value(each.default)}"
-        parts.append(f"{each.name}: {each.annotation}{value}")
-    gives = re.sub(r"^ServiceCall\[(.*)\]$", r"\1", str(signature.return_annotation))
-    yield f"**`{name}({', '.join(parts)}) -> {gives}`**"
+    yield f"**`{signature_text(name, function)}`**"
     yield ""
-    for paragraph in _paragraphs(function):
+    for paragraph in paragraphs(function):
         yield paragraph
         yield ""
-
-
-def _value(default: Any) -> str:
-    return "one day" if default == timedelta(days=1) else repr(default)
-
-
-def _paragraphs(thing: Any) -> list[str]:
-    text = inspect.getdoc(thing) or ""
-    return [" ".join(part.split()) for part in text.split("\n\n")]
 
 
 def grpc_reference() -> str:
@@ -161,7 +140,7 @@ def pages() -> dict[Path, str]:
         if not begin or not end:
             raise SystemExit(f"{page}: lacks the marks of the reference")
         found[page] = f"{before}{BEGIN}\n\n{reference}\n\n{END}{after}"
-    return found
+    return found | matcher_pages() | api_page()
 
 
 def made() -> dict[Path, bytes]:
@@ -173,14 +152,30 @@ def made() -> dict[Path, bytes]:
 
 
 def stale() -> list[str]:
-    """The files that differ from what they are made of."""
-    return [path.name for path, content in made().items() if path.read_bytes() != content]
+    """The files that differ from what they are made of, are missing, or should not be there."""
+    wanted = made()
+    wrong = [path for path, content in wanted.items() if _content(path) != content]
+    return [path.name for path in (*wrong, *_left_over(wanted))]
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def _left_over(wanted: Collection[Path]) -> list[Path]:
+    """Pages of matchers that are gone."""
+    return [path for path in FOLDER.glob("*.md") if path not in wanted]
 
 
 def main() -> int:
-    for path, content in made().items():
-        path.write_bytes(content)
-        print(f"made {path.relative_to(ROOT)}")
+    wanted = made()
+    for path in _left_over(wanted):
+        path.unlink()
+    for path, content in wanted.items():
+        if _content(path) != content:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+            print(f"made {path.relative_to(ROOT)}")
     return 0
 
 

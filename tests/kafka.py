@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,9 +21,9 @@ from confluent_kafka.cimpl import NewTopic
 
 from tamis.replay.topic_producer import ID_HEADER
 from tamis.spark.runtime.java import java_home
+from tests.maven import FetchError, fetched, run, unfetchable
 
-ROOT = Path(__file__).parents[1]
-JARS = ROOT / ".cache" / "kafka"
+_JARS = "kafka"  # their folder
 _SPARK, _KAFKA = "org.apache.spark", "org.apache.kafka"
 _BROKER = (f"{_KAFKA}:kafka_2.13:4.1.0",)
 # For a Spark without a connector of its own version: parts of earlier ones that work together.
@@ -32,9 +32,6 @@ _EARLIER = (
     f"{_SPARK}:spark-token-provider-kafka-0-10_2.13:4.0.0",
     f"{_KAFKA}:kafka-clients:3.9.2",
     "org.apache.commons:commons-pool2:2.13.1",
-)
-_ALL_OTHERS = (
-    "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 )
 _PROPERTIES = """\
 process.roles=broker,controller
@@ -52,16 +49,12 @@ broker.heartbeat.interval.ms=300
 """
 
 
-class FetchError(Exception):
-    """What Maven said."""
-
-
 def connector(spark: str) -> list[Path]:
     """The jars that a Spark of this version needs to read from Kafka."""
     try:
-        return _fetched(f"connector-{spark}", [f"{_SPARK}:spark-sql-kafka-0-10_2.13:{spark}"])
+        return fetched(_JARS, f"connector-{spark}", [f"{_SPARK}:spark-sql-kafka-0-10_2.13:{spark}"])
     except FetchError:
-        return _fetched("connector-earlier", _EARLIER, alone=True)
+        return fetched(_JARS, "connector-earlier", _EARLIER, alone=True)
 
 
 class KafkaServer:
@@ -70,7 +63,7 @@ class KafkaServer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        jars = ":".join(map(str, _fetched("broker", _BROKER)))
+        jars = ":".join(map(str, fetched(_JARS, "broker", _BROKER)))
         self._java = [str(java_home() / "bin" / "java"), "-Xmx512m", "-cp", jars]
         self._port, controller = _free(), _free()
         self._settings = folder / "server.properties"
@@ -78,7 +71,7 @@ class KafkaServer:
         self._settings.write_text(written)
         name = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         storage = ["kafka.tools.StorageTool", "format", "-t", name, "-c", str(self._settings)]
-        _run([*self._java, *storage], folder)
+        run([*self._java, *storage], folder)
 
     @property
     def address(self) -> str:
@@ -120,9 +113,7 @@ def broker() -> Iterator[str]:
 
 def missing() -> str | None:
     """Why there can be no broker here; None if there can be."""
-    if (JARS / "broker").is_dir() or shutil.which("mvn"):
-        return None
-    return "there is no Maven, which would fetch Kafka"
+    return unfetchable(_JARS, "broker")
 
 
 class ReadMessage(NamedTuple):
@@ -194,40 +185,3 @@ def _wait(process: subprocess.Popen[bytes], port: int) -> None:
 def _free() -> int:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
-
-
-def _fetched(name: str, artifacts: Sequence[str], alone: bool = False) -> list[Path]:
-    """Jars, with all that they need unless they are to be alone; kept for the next time."""
-    folder = JARS / name
-    if not folder.is_dir():
-        fresh = Path(tempfile.mkdtemp(prefix="tamis-maven-"))
-        (fresh / "pom.xml").write_text(_pom(artifacts, alone))
-        goal = ("dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars")
-        try:
-            _run(["mvn", "-B", "-q", *goal], fresh)
-            JARS.mkdir(parents=True, exist_ok=True)
-            shutil.move(fresh / "jars", folder)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-    return sorted(folder.glob("*.jar"))
-
-
-def _pom(artifacts: Sequence[str], alone: bool) -> str:
-    listed = ""
-    for artifact in artifacts:
-        group, id, version = artifact.split(":")
-        listed += (
-            f"<dependency><groupId>{group}</groupId><artifactId>{id}</artifactId>"
-            f"<version>{version}</version>{_ALL_OTHERS if alone else ''}</dependency>"
-        )
-    return (
-        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-        "<groupId>tamis</groupId><artifactId>kafka</artifactId><version>1</version>"
-        f"<dependencies>{listed}</dependencies></project>"
-    )
-
-
-def _run(command: list[str], folder: Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    if done.returncode != 0:
-        raise FetchError(f"{command[0]}: {done.stdout[-2000:]}{done.stderr[-2000:]}")

@@ -12,8 +12,9 @@ from tamis.broker.matching.notification_files import NotificationFiles
 from tamis.language.dialects import NATIVE
 from tamis.language.dialects.registry import read
 from tamis.model.semantics import satisfies
+from tamis.model.times.moments import moment_text
 from tamis.store.log import Log
-from tamis.store.pack import CHANGES, EVENTS
+from tamis.store.pack import CHANGES, EVENTS, moments
 
 Pairs = list[tuple[int, Any]]
 
@@ -34,12 +35,15 @@ def expected_pairs(log: Log) -> Pairs:
                     live.pop(row["id"], None)
         elif section.kind == EVENTS:
             for first, table in log.events(section.first, section.end):
-                for at, text in enumerate(table["json"].to_pylist()):
+                times = map(moment_text, moments(table).tolist())
+                for at, (text, now) in enumerate(
+                    zip(table["json"].to_pylist(), times, strict=True)
+                ):
                     event = schema.event(json.loads(text))
                     found += [
                         (first + at, id)
                         for id, condition in live.items()
-                        if satisfies(condition, event, schema)
+                        if satisfies(condition, event, schema, now=now)
                     ]
     return sorted(found)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 
 SCHEMA = "attributes:\n  price: decimal\n  title: text\n"
+_CONSOLE = re.compile(r"console: ([\w:./#=&-]+)")
 _ADDRESS = re.compile(r"serving (?P<grpc>gRPC )?on (?P<address>\S+)")
 
 
@@ -23,6 +24,7 @@ class RunningServer:
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder, self._options = folder, options
         self.address = self.grpc = ""
+        self.console = ""  # with the code that opens it
         self.process = self._start("0", "127.0.0.1:0")
 
     def _start(self, port: str, grpc: str) -> subprocess.Popen[str]:
@@ -40,6 +42,8 @@ class RunningServer:
         for line in process.stderr:
             said += line
             found = _ADDRESS.search(line)
+            if page := _CONSOLE.search(line):
+                self.console = page[1]
             if found and found["grpc"]:
                 self.grpc = found["address"]
             elif found:  # what it says last

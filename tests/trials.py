@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from tamis.match.registry import entry, matchers
 
-TRIALS = [
-    pytest.param(
+
+def _trial(name: str, options: Mapping[str, Any]) -> Any:
+    return pytest.param(
         name,
         options,
         id=name + "".join(f"-{key}={value}" for key, value in options.items()),
@@ -15,6 +19,7 @@ TRIALS = [
         marks=[pytest.mark.xdist_group(name)]
         + ([pytest.mark.postgresql] if options.get("database") == "postgresql" else []),
     )
-    for name in matchers()
-    for options in entry(name).trials
-]
+
+
+TRIALS = [_trial(name, options) for name in matchers() for options in entry(name).trials]
+FIRST_TRIALS = [_trial(name, entry(name).trials[0]) for name in matchers()]

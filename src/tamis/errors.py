@@ -239,6 +239,16 @@ def shortened(message: str) -> str:
     return f"{message[:half]} … {left_out:,} characters … {message[-half:]}"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things, in the singular if it is one.
+
+    >>> counted(1, "event"), counted(2000, "match"), counted(0, "row is", "rows are")
+    ('1 event', '2,000 matches', '0 rows are')
+    """
+    plural = many or one + ("es" if one.endswith(("s", "x", "ch", "sh")) else "s")
+    return f"{number:,} {one if number == 1 else plural}"
+
+
 def suggestion(name: object, names: Iterable[str]) -> str:
     """The hint of `nearest` as the end of a message, or nothing."""
     hint = nearest(str(name), names)

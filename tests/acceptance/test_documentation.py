@@ -11,15 +11,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import click
 import pytest
 
-from tamis.cli.main import tamis
 from tamis.match import registry
 from tamis.schedule import registry as schedule_registry
 from tests.acceptance.pages import PAGES, ROOT, blocks
 from tests.serving import RunningServer, running
 from tests.unit.cli.calls import run
+from tests.unit.cli.tree import commands, options
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 _MODULE = re.compile(r"`(tamis(?:\.\w+)+)[`(]")
@@ -144,25 +143,26 @@ def _exists(name: str) -> bool:
 
 def test_every_command_is_on_the_page_of_commands() -> None:
     shown = {" ".join(words) for words, _ in _shown_commands(ROOT / "docs" / "command-line.md")}
-    assert shown == set(_commands(tamis))
+    assert shown == set(commands())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_shown_commands_have_the_options_shown(page: Path) -> None:
-    known = _commands(tamis)
-    for words, options in _shown_commands(page):
+    known = {name: options(each) for name, each in commands().items()}
+    for words, given in _shown_commands(page):
         name = " ".join(words)
         assert name in known, f"{_name(page)} shows `tamis {name}`"
-        assert options <= known[name], f"{_name(page)} shows `tamis {name}` with {options}"
+        assert given <= known[name], f"{_name(page)} shows `tamis {name}` with {given}"
 
 
 def _shown_commands(page: Path) -> Iterator[tuple[list[str], set[str]]]:
     """The commands in the shell blocks of a page, and their options."""
+    known = commands()
     for block in _SHELL.findall(page.read_text(encoding="utf-8")):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
             if words[:1] == ["tamis"]:
-                size = 3 if words[1] in ("spark", "log", "keys", "dead") else 2
+                size = 3 if " ".join(words[1:3]) in known else 2
                 yield words[1:size], {word for word in words if word.startswith("--")}
 
 
@@ -182,27 +182,15 @@ def test_the_shell_lines_of_the_flights_run(
     assert "14 of 501 events match coast" in said.out
 
 
-def _commands(group: click.Group) -> dict[str, set[str]]:
-    """Every command below a group, with its options."""
-    found: dict[str, set[str]] = {}
-    with click.Context(group) as context:
-        for name in group.list_commands(context):
-            command = group.get_command(context, name)
-            assert command is not None
-            if isinstance(command, click.Group):
-                found |= {f"{name} {each}": options for each, options in _commands(command).items()}
-            else:
-                found[name] = {option for each in command.params for option in each.opts}
-    return found
-
-
 def test_the_table_of_matchers_is_that_of_the_registry() -> None:
     page = (ROOT / "docs" / "matchers.md").read_text(encoding="utf-8")
     rows = re.findall(
-        r"^\| `([a-z0-9-]+)` \| ([^|\n]+) \| ([^|\n]+) \|[^|\n]+\|[^|\n]+\|$", page, re.MULTILINE
+        r"^\| \[`(.+)`\]\(matchers/(.+)\.md\) \| ([^|]+) \| ([^|]+) \|[^|]+\|[^|]+\|$",
+        page,
+        re.MULTILINE,
     )
     entries = map(registry.entry, registry.matchers())
-    expected = {(each.name, each.paper, each.idea) for each in entries}
+    expected = {(each.name, each.name, each.paper, each.idea) for each in entries}
     assert set(rows) == expected, "docs/matchers.md: names, papers and ideas are the registry's"
 
 

@@ -19,6 +19,8 @@ def test_something():
     soak_report.record("trial", count, seed % 2, 0.1)
     assert seed % 2 == 0, f"the seed is {seed}"
 """
+# Seconds for a round. A round that would take longer tries less, on a busy machine too.
+_PATIENCE = 3600.0
 CRASHES = "import os\n\ndef test_something():\n    os.abort()\n"
 SILENT = "import pytest\n\ndef test_something():\n    pytest.skip('a part is missing')\n"
 
@@ -44,14 +46,14 @@ def test_totals_last_and_seeds_differ(
 ) -> None:
     folder, trial = tmp_path / "soak", script.CAMPAIGNS[0]
     first = script.Soak(folder, "abc", [trial])
-    first._round(trial, 60.0)
+    first._round(trial, _PATIENCE)
     assert first.total(trial).failed == 1
     kept = (folder / "failures" / "trial-1.txt").read_text()
     assert "TAMIS_TRIED=10 TAMIS_SOAK_SEED=1" in kept.splitlines()[0]
     assert str(trial.node) in kept.splitlines()[0]
     assert "the seed is 1" in kept
     again = script.Soak(folder, "abc", [trial])
-    again._round(trial, 60.0)
+    again._round(trial, _PATIENCE)
     assert again.total(trial).tried == 20
     assert again.total(trial).failed == 1  # the second seed is good
     assert "20 of         30 tried, 1 failed" in capsys.readouterr().out

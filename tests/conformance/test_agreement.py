@@ -1,4 +1,4 @@
-"""A hundred thousand random pairs: `naive`, `scan` and `satisfies` agree on all."""
+"""Forty thousand random pairs: `naive`, `scan` and `satisfies` agree on all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tamis.model.semantics import satisfies
 from tamis.testing import cases
 from tamis.testing.engine_checks import subscribe_random
 
-ROUNDS, CONDITIONS, EVENTS = 10, 200, 50
+ROUNDS, CONDITIONS, EVENTS = 4, 200, 50  # `make soak` tries millions
 
 
 EXACT = [
@@ -48,7 +48,7 @@ def truth(seed: int) -> Truth:
 
 
 @pytest.mark.parametrize("matcher", EXACT)
-def test_a_hundred_thousand_random_pairs_mean_what_satisfies_says(matcher: str) -> None:
+def test_forty_thousand_random_pairs_mean_what_satisfies_says(matcher: str) -> None:
     for seed in range(max(1, round(ROUNDS * entry(matcher).effort))):
         known = truth(seed)
         engine = Engine(cases.SCHEMA, matcher)

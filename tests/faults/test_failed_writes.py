@@ -55,7 +55,7 @@ def _run(failing: Path, place: Path, count: Path, at: int, error: int = errno.EI
         "TAMIS_FAIL_COUNT": str(count),
     }
     program = [sys.executable, "-m", broker_program.__name__, str(place), str(seed()), str(TURNS)]
-    done = subprocess.run(program, env=environment, check=False, capture_output=True, timeout=120)
+    done = subprocess.run(program, env=environment, check=False, capture_output=True, timeout=600)
     return done.returncode
 
 

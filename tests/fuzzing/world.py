@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tamis.encode.lines.json_lines import LineReader
 from tamis.engine import Engine
 from tamis.model.schema import Schema
-from tamis.replay.json_lines import LineReader
 from tamis.store import Log
 
 DOCUMENT: dict[str, Any] = {

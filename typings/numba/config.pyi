@@ -7,5 +7,3 @@ CACHE_DIR: str
 DISABLE_JIT: int
 OPT: Any
 BOUNDSCHECK: int | None
-
-def reload_config() -> None: ...

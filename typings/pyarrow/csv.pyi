@@ -1,7 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyarrow.lib import DataType, RecordBatchReader, Table
+from pyarrow.lib import DataType, Table
 
 class ReadOptions:
     def __init__(
@@ -47,10 +47,4 @@ def read_csv(
     parse_options: ParseOptions | None = ...,
     convert_options: ConvertOptions | None = ...,
 ) -> Table: ...
-def open_csv(
-    input_file: Any,
-    read_options: ReadOptions | None = ...,
-    parse_options: ParseOptions | None = ...,
-    convert_options: ConvertOptions | None = ...,
-) -> RecordBatchReader: ...
 def write_csv(data: Any, output_file: Any, write_options: WriteOptions | None = ...) -> None: ...

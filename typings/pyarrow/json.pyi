@@ -1,6 +1,6 @@
 from typing import Any
 
-from pyarrow.lib import RecordBatchReader, Schema, Table
+from pyarrow.lib import Schema, Table
 
 class ReadOptions:
     def __init__(self, use_threads: bool = ..., block_size: int | None = ...) -> None: ...
@@ -18,8 +18,3 @@ def read_json(
     read_options: ReadOptions | None = ...,
     parse_options: ParseOptions | None = ...,
 ) -> Table: ...
-def open_json(
-    input_file: Any,
-    read_options: ReadOptions | None = ...,
-    parse_options: ParseOptions | None = ...,
-) -> RecordBatchReader: ...

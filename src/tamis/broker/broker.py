@@ -7,7 +7,7 @@ returns a future is answered when its effect is on disk.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from datetime import timedelta
@@ -19,14 +19,12 @@ from tamis.broker.access.api_keys import ApiKeys
 from tamis.broker.access.caller import ANONYMOUS, PUBLISHER, SUBSCRIBER, Caller
 from tamis.broker.access.lease_office import Lease, LeaseOffice
 from tamis.broker.access.tickets import NONCE
-from tamis.broker.backtests import Backtests
 from tamis.broker.bulk_subscribe import BulkAnswer, BulkSubscriber, BulkSubscription
 from tamis.broker.consumers import Consumers
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.delivery.sink_address import SinkRules
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.delivery.webhooks import Webhooks
-from tamis.broker.explainer import Explainer
 from tamis.broker.incoming import IncomingEvent, prepare_events
 from tamis.broker.limits import Limits
 from tamis.broker.matching.notification_files import NotificationPairs
@@ -35,12 +33,14 @@ from tamis.broker.matching.readable_matching import ReadableMatching
 from tamis.broker.matching.wanted_ids import WantedIds
 from tamis.broker.notification_body import Body, shape_event
 from tamis.broker.preparation import ConditionChecker, checked_text, metadata_text
+from tamis.broker.questions.backtests import Backtests
+from tamis.broker.questions.explainer import Explainer
+from tamis.broker.questions.redundancy_reports import RedundancyReports
 from tamis.broker.recovery import Recovered, recover
 from tamis.broker.sequence.answers import converted
 from tamis.broker.sequence.clock import LogClock, wall_clock
 from tamis.broker.sequence.dedup import DedupKeys
 from tamis.broker.sequence.requests import (
-    Alter,
     Expire,
     Extend,
     Follow,
@@ -52,12 +52,13 @@ from tamis.broker.sequence.requests import (
 from tamis.broker.sequence.sequencer import Committed, Sequencer
 from tamis.broker.state import StoredSubscription
 from tamis.broker.storage import open_storage
-from tamis.errors import BrokerError, NotFoundError
+from tamis.broker.subscription_editor import SubscriptionEdit, SubscriptionEditor
+from tamis.errors import BrokerError
 from tamis.language.dialects import NATIVE
 from tamis.model.explain import Explanation
 from tamis.model.schema import Schema
 from tamis.operators.enabled_operators import EnabledOperators
-from tamis.store.changes import CANCEL, RENEW, SUBSCRIBE, UPDATE
+from tamis.store.changes import SUBSCRIBE
 from tamis.store.subscription_snapshot import Id
 
 DAY = timedelta(days=1)
@@ -90,8 +91,13 @@ class Broker:
         operators: Iterable[str] = (),
         rebuild: bool = False,
         database: str | None = None,
+        at_once: bool = False,
     ) -> None:
-        """`operators` are packs, operators and modules that conditions may call: no others."""
+        """`operators` are packs, operators and modules that conditions may call: no others.
+
+        With `at_once`, a simple matcher stands in while the default one is compiled for the first
+        time on a machine.
+        """
         self.operators = EnabledOperators.named(operators)
         self.folder = DataFolder(Path(folder))
         self.limits = limits or Limits()
@@ -117,6 +123,10 @@ class Broker:
             self._bulk = BulkSubscriber(self.log.ids, self.limits, *parts)
             self.backtests = Backtests(self.log, self.operators)
             opened.callback(self.backtests.stop)
+            self.redundancy = RedundancyReports(
+                self.log, self.state, self.operators, self._clock.now, limits.redundancy
+            )
+            opened.callback(self.redundancy.stop)
             self._matching: ReadableMatching | None = None
             if matching:
 
@@ -125,7 +135,7 @@ class Broker:
                     self.webhooks.found(pairs)
 
                 wanted = matching if isinstance(matching, str) else None
-                self._matching = storage.matching(tell, wanted, self.operators)
+                self._matching = storage.matching(tell, wanted, self.operators, at_once)
                 opened.callback(self._matching.stop)
                 self.webhooks.start(self._matching)
                 opened.callback(self.webhooks.stop)
@@ -133,6 +143,9 @@ class Broker:
                 self.log, self.state, dedup, self._clock, self._feed, failed, storage.turns
             )
             opened.callback(self._sequencer.stop)
+            self._editor = SubscriptionEditor(
+                self._sequencer.submit, self._leases, self._checker, self.limits
+            )
             self.webhooks.pause_while(lambda: self._sequencer.is_behind)
             storage.watch(self.follow)
             self._opened = opened.pop_all()
@@ -274,28 +287,18 @@ class Broker:
         name: str | None = None,
         sink: Sink | None = None,
         metadata: Mapping[str, Any] | None = None,
+        remove: Collection[str] = (),
     ) -> Future[StoredSubscription]:
-        """Change a live subscription: what is given. It keeps its id, lease and ticket."""
+        """Change a live subscription: what is given. It keeps its id, lease and ticket.
+
+        `remove` names what it is to have no more: name, sink or metadata. Without a sink, nothing
+        is sent any more, also no notification that waits for a retry.
+        """
         if sink is not None:  # nobody else may have a name resolved
             self.subscription(id, ticket=ticket, caller=caller)
-        given = {
-            "condition": condition,
-            "name": checked_text(name, "the name"),
-            "sink": None if sink is None else self.webhooks.accept(sink).to_text(),
-            "metadata": metadata_text(metadata, self.limits.metadata_bytes),
-        }
-
-        def judge(live: StoredSubscription | None, schema: Schema) -> Row:
-            known = self._leases.authorised(live, id, ticket, caller)
-            if condition is not None:
-                self._checker.check(condition, known.language or NATIVE, schema)
-            if sink is not None:
-                sink.replaces(known.sink)
-            row: Row = {**known._asdict(), "kind": UPDATE}
-            del row["added"]
-            return row | {name: value for name, value in given.items() if value is not None}
-
-        return converted(self._sequencer.submit(Alter(id, judge)), _present)
+            self.webhooks.accept(sink)
+        edit = SubscriptionEdit(condition, name, sink, metadata, frozenset(remove))
+        return self._editor.update(id, edit, ticket, caller)
 
     def renew(
         self,
@@ -306,24 +309,13 @@ class Broker:
         caller: Caller = ANONYMOUS,
     ) -> Future[StoredSubscription]:
         """Let the lease of a live subscription end so much later than now."""
-        until = self._until(lease)
-
-        def judge(live: StoredSubscription | None, schema: Schema) -> Row:
-            self._leases.authorised(live, id, ticket, caller)
-            return {"kind": RENEW, "id": id, "until": until}
-
-        return converted(self._sequencer.submit(Alter(id, judge)), _present)
+        return self._editor.renew(id, self._until(lease), ticket, caller)
 
     def cancel(
         self, id: Id, *, ticket: str | None = None, caller: Caller = ANONYMOUS
     ) -> Future[None]:
         """End a live subscription."""
-
-        def judge(live: StoredSubscription | None, schema: Schema) -> Row:
-            self._leases.authorised(live, id, ticket, caller)
-            return {"kind": CANCEL, "id": id}
-
-        return converted(self._sequencer.submit(Alter(id, judge)), lambda left: None)
+        return self._editor.cancel(id, ticket, caller)
 
     def subscription(
         self, id: Id, *, ticket: str | None = None, caller: Caller = ANONYMOUS
@@ -380,12 +372,15 @@ class Broker:
         return self._explainer.explain(self.schema, condition, event, language)
 
     def dry_run(self, event: Mapping[str, Any], caller: Caller = ANONYMOUS) -> list[Id]:
-        """The subscriptions of a caller that an event would match now; all for an admin."""
+        """The subscriptions of a caller that an event would match now; all for an admin.
+
+        They come in the order of their ids.
+        """
         found = self.matching.dry_run(event)
-        if caller.is_admin:
-            return found
-        mine = set() if caller.name is None else set(self.state.ids_of(caller.name))
-        return [id for id in found if id in mine]
+        if not caller.is_admin:
+            mine = set() if caller.name is None else set(self.state.ids_of(caller.name))
+            found = [id for id in found if id in mine]
+        return sorted(found)
 
     # -- the schema ------------------------------------------------------------------------------
 
@@ -411,9 +406,3 @@ class Broker:
         if not timedelta(0) < lease <= LONGEST:
             raise BrokerError(f"a lease is longer than 0 and at most {LONGEST.days} days")
         return self._clock.now() + lease // timedelta(microseconds=1)
-
-
-def _present(found: StoredSubscription | None) -> StoredSubscription:
-    if found is None:
-        raise NotFoundError("the subscription ended meanwhile")
-    return found

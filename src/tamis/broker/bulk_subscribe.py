@@ -22,7 +22,7 @@ from tamis.broker.preparation import ConditionChecker, checked_text, metadata_te
 from tamis.broker.sequence.answers import converted
 from tamis.broker.sequence.requests import Row, SubscribeMany
 from tamis.broker.state import KnownRequest
-from tamis.errors import BrokerError, TamisError
+from tamis.errors import BrokerError, TamisError, counted
 from tamis.language.dialects import NATIVE
 from tamis.model.schema import Schema
 from tamis.store.changes import ALL, SUBSCRIBE, change_schema
@@ -74,10 +74,9 @@ class BulkRefusedError(BrokerError):
 
     def __init__(self, refused: list[BulkRefusal], rows: int) -> None:
         first = refused[0]
-        super().__init__(
-            f"{len(refused):,} of {rows:,} subscriptions are wrong, so none was added; row "
-            f"{first.row}: {first.reason}"
-        )
+        every = counted(rows, "subscription")
+        many = counted(len(refused), f"of {every} is wrong", f"of {every} are wrong")
+        super().__init__(f"{many}, so none was added; row {first.row}: {first.reason}")
         self.refused = refused
 
 

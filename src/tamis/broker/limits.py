@@ -23,8 +23,14 @@ class Limits:
     pending_deliveries: int = setting(
         100_000, "Most webhooks per owner that wait for a retry.", least=0
     )
+    dead_letters: int = setting(
+        100_000, "Most dead letters per owner; further ones are not kept.", least=0
+    )
     lease_warning: timedelta = setting(
         timedelta(hours=1), "How long before the end of a lease its subscriber is warned."
+    )
+    redundancy: int = setting(
+        1_000_000, "Most live subscriptions of which a redundancy report is made.", least=0
     )
     requests: int | None = setting(
         None,

@@ -43,6 +43,9 @@ MATCHING_SECONDS = _histogram("matching_seconds", "Time to match a batch of even
 NOTIFICATIONS_WRITTEN = _counter("notifications_written", "Notifications that are on disk")
 VERSION_SECONDS = _histogram("version_compile_seconds", "Time to compile a version", _SLOW)
 WEBHOOK_ATTEMPTS = _counter("webhook_attempts", "Attempts to send a webhook, by outcome", "outcome")
+WEBHOOKS_DROPPED = _counter(
+    "webhooks_dropped", "Webhooks that were given up when their owner had too many dead letters"
+)
 OPEN_STREAMS = _gauge("open_streams", "Streams of notifications that are open")
 REFUSED = _counter("refused_requests", "Requests that were refused, by reason", "reason")
 HTTP_REQUESTS = _counter(

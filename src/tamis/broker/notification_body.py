@@ -19,7 +19,9 @@ _FORMS = f"{EVENT}, {NOTHING} or a list of attributes"
 def read_body(given: Any) -> Body:
     """A body as a subscriber asks for it; raises `BrokerError` for anything else."""
     if isinstance(given, list | tuple):
-        if len(given) > _MOST or not all(isinstance(each, str) and each for each in given):
+        if not all(isinstance(each, str) and each for each in given):
+            raise BrokerError(f"the body of notifications is {_FORMS}, by their names")
+        if len(given) > _MOST:
             raise BrokerError(f"the body of notifications lists at most {_MOST} attributes")
         for each in given:
             checked_text(each, "the body of notifications")

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.broker.sqlite_errors import database_errors, refuse_unsafe
+from tamis.broker.subscription_query import SubscriptionQuery
 from tamis.errors import BrokerError, RequestKeyError
 from tamis.store.changes import CANCEL, DETAILS, EXPIRE, RENEW, SUBSCRIBE, UPDATE
 from tamis.store.pack import microseconds
@@ -271,20 +272,12 @@ class State:
         most: int = 100,
     ) -> list[StoredSubscription]:
         """Live subscriptions in the order of their ids: of an owner, or of all."""
-        wanted: list[str] = []
-        values: list[Any] = []
-        if owner is not None:
-            wanted.append("owner = ?")
-            values.append(owner)
-        if containing is not None:
-            wanted.append("(instr(condition, ?) > 0 OR instr(coalesce(name, ''), ?) > 0)")
-            values += [containing, containing]
-        if after is not None:
-            wanted.append("id > ?")
-            values.append(after)
-        where = f"WHERE {' AND '.join(wanted)}" if wanted else ""
-        query = f"SELECT {_COLUMNS} FROM subscriptions {where} ORDER BY id LIMIT ?"
-        return [StoredSubscription(*row) for row in self._rows(query, (*values, most))]
+        return self.search(SubscriptionQuery(owner, containing, after=after), most)
+
+    def search(self, query: SubscriptionQuery, most: int) -> list[StoredSubscription]:
+        """A page of live subscriptions."""
+        rows = self._rows(*query.sql(_COLUMNS, most))
+        return [StoredSubscription(*row) for row in rows]
 
     def live_among(self, ids: Sequence[Id]) -> set[Id]:
         """Which of some ids belong to live subscriptions."""

@@ -40,14 +40,23 @@ class Storage(Protocol):
         found: Callable[[NotificationPairs], None],
         wanted: str | None,
         operators: EnabledOperators,
+        at_once: bool,
     ) -> ReadableMatching:
-        """Start matching; `found` is called with what was found, and `wanted` says who matches."""
+        """Start matching; `found` is called with what was found, and `wanted` says who matches.
+
+        With `at_once`, a simple matcher may stand in while the default one is compiled.
+        """
 
     def delivers(self) -> bool:
         """Whether this service is the one that delivers now."""
 
-    def delivery(self, make: Callable[[], Delivering]) -> Delivering:
-        """Deliver by what `make` makes, whenever this service is the one that delivers."""
+    def delivery(
+        self, make: Callable[[], Delivering], otherwise: Callable[[], None] = lambda: None
+    ) -> Delivering:
+        """Deliver by what `make` makes, whenever this service is the one that delivers.
+
+        While another one delivers, `otherwise` is called now and then.
+        """
 
     def watch(self, grown: Callable[[], object]) -> None:
         """Call `grown`, in any thread, when other services have appended to the log."""
@@ -97,13 +106,16 @@ class FolderStorage:
         found: Callable[[NotificationPairs], None],
         wanted: str | None,
         operators: EnabledOperators,
+        at_once: bool,
     ) -> ReadableMatching:
-        return MatchingSwitch(self.log, self._folder, found, wanted, operators)
+        return MatchingSwitch(self.log, self._folder, found, wanted, operators, at_once=at_once)
 
     def delivers(self) -> bool:
         return True
 
-    def delivery(self, make: Callable[[], Delivering]) -> Delivering:
+    def delivery(
+        self, make: Callable[[], Delivering], otherwise: Callable[[], None] = lambda: None
+    ) -> Delivering:
         return make()
 
     def watch(self, grown: Callable[[], object]) -> None:

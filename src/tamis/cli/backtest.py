@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
@@ -16,6 +15,8 @@ from tamis.cli.reports.backtest import sparkline
 from tamis.cli.service.connection import at_most_one, connected, service_command
 from tamis.cli.terminal.console import bar, stderr_console, stdout_console
 from tamis.cli.terminal.numbers import percent
+from tamis.cli.terminal.outcomes import print_answer
+from tamis.errors import counted
 from tamis.language.dialects import NATIVE
 
 if TYPE_CHECKING:
@@ -74,16 +75,14 @@ def backtest(
     else:
         found = _of_log(folder, condition, language, samples, wanted)
     if as_json:
-        click.echo(json.dumps(found._asdict(), default=str))
+        print_answer(found._asdict(), as_json, "")
         return
     console = stdout_console()
     share = percent(found.matched / max(1, found.events))
-    console.print(
-        Text(
-            f"{found.matched:,} of {found.events:,} events match, {share}; "
-            f"{found.dead:,} are not valid"
-        )
-    )
+    of = f"of {counted(found.events, 'event')}"
+    matching = counted(found.matched, f"{of} matches", f"{of} match")
+    dead = counted(found.dead, "is", "are")
+    console.print(Text(f"{matching}, {share}; {dead} not valid"))
     if found.over_time:
         line = sparkline(np.array([each.matched for each in found.over_time]))
         begin, last = found.over_time[0].begin, found.over_time[-1].end

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from tamis.cli.service.connection import at_most_one, connected, print_answer, service_command
+from tamis.cli.service.connection import at_most_one, connected, service_command
+from tamis.cli.terminal.outcomes import print_answer
 from tamis.client.answers import KeyInfo
 from tamis.errors import BrokerError
 
@@ -135,7 +136,7 @@ def _place(folder: Path | None, database: str | None, server: str) -> Iterator[K
         with connected(server) as client:
             yield client
     else:
-        with _keys(folder) as found:
+        with folder_keys(folder) as found:
             yield _FolderKeys(found)
 
 
@@ -155,7 +156,8 @@ def _shared_keys(database: str) -> Iterator[ApiKeys]:
 
 
 @contextmanager
-def _keys(folder: Path) -> Iterator[ApiKeys]:
+def folder_keys(folder: Path) -> Iterator[ApiKeys]:
+    """The keys in a data folder, which a service may be serving."""
     from tamis.broker.access.api_keys import ApiKeys
     from tamis.broker.data_folder import DataFolder
     from tamis.broker.state import State

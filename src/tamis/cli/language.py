@@ -1,4 +1,4 @@
-"""`tamis check`, `tamis explain` and `tamis schema`: check conditions and schemas."""
+"""`tamis check`, `tamis explain`, `tamis translate` and `tamis schema`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ import click
 from rich.text import Text
 
 from tamis import Engine, Schema
-from tamis.cli.service.connection import at_most_one, connected, print_answer, service_command
+from tamis.cli.service.connection import at_most_one, connected, service_command
 from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.options import now_option
+from tamis.cli.terminal.outcomes import json_option, print_answer
 from tamis.errors import EventError
-from tamis.language import clauses, parse, to_text
+from tamis.language import clauses, to_text
+from tamis.language.dialects import NATIVE, read
+from tamis.language.dialects import translate as translate_text
 from tamis.language.normal_form import PartialClause
 from tamis.model.condition import Not
 from tamis.model.explain import Explanation
@@ -30,19 +34,32 @@ def _schema(schema_file: str | None, server: str) -> Schema:
         return Schema.from_dict(client.schema())
 
 
+_language_option = click.option(
+    "--language",
+    default=NATIVE,
+    show_default=True,
+    help="Language of CONDITION.",
+)
+
+
 @click.command()
 @_schema_argument
 @click.argument("condition")
+@_language_option
 @service_command
-def check(schema_file: str | None, condition: str, server: str, as_json: bool) -> None:
+def check(
+    schema_file: str | None, condition: str, language: str, server: str, as_json: bool
+) -> None:
     """Check CONDITION against the schema in the file SCHEMA (YAML or JSON), or of a service.
 
-    Prints the condition in normal spelling and its clauses; the condition matches when one of its
-    clauses does. Carets mark the place of a mistake, and the exit code is then 2.
+    Prints the condition in normal spelling of the language of tamis and its clauses; the condition
+    matches when one of its clauses does. Carets mark the place of a mistake, and the exit code is
+    then 2.
     """
     # The same check as for subscribing, so that both accept the same conditions.
-    Engine(_schema(schema_file, server)).compile(condition)
-    parsed = parse(condition)
+    schema = _schema(schema_file, server)
+    Engine(schema).compile(condition, language)
+    parsed = translate_text(condition, schema, language)
     found = clauses(parsed)
     if as_json:
         shown = [_clause_text(clause) for clause in found]
@@ -69,9 +86,17 @@ def _clause_text(clause: PartialClause) -> str:
 @_schema_argument
 @click.argument("condition")
 @click.argument("event", metavar="EVENT_JSON")
+@_language_option
+@now_option
 @service_command
 def explain(
-    schema_file: str | None, condition: str, event: str, server: str, as_json: bool
+    schema_file: str | None,
+    condition: str,
+    event: str,
+    language: str,
+    now: str | None,
+    server: str,
+    as_json: bool,
 ) -> None:
     """Explain why the event EVENT_JSON matches CONDITION or not, predicate by predicate.
 
@@ -80,12 +105,14 @@ def explain(
     """
     given = _read_event(sys.stdin.read() if event == "-" else event)
     if schema_file is None:
+        if now is not None:
+            raise click.UsageError("--now needs a SCHEMA: a service takes its own time.")
         with connected(server) as client:
-            answer = client.explain(condition, given)
+            answer = client.explain(condition, given, language=language)
         matches, explanation = answer.matches, answer.explanation
     else:
         engine = Engine(Schema.load(schema_file))
-        found = engine.explain(engine.subscribe(condition), given)
+        found = engine.explain(engine.subscribe(condition, language=language), given, now=now)
         matches, explanation = found.holds, str(found)
     if as_json:
         print_answer({"matches": matches, "explanation": explanation}, as_json, "")
@@ -110,6 +137,35 @@ def explanation_text(explanation: Explanation | str) -> Text:
 
 
 @click.command()
+@click.option("--from", "source", required=True, help="Language of CONDITION.")
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice([NATIVE]),
+    default=NATIVE,
+    show_default=True,
+    help="Language to print.",
+)
+@click.option(
+    "--schema", "schema_file", help="File of a schema (YAML or JSON); without it, the open schema."
+)
+@click.argument("condition")
+@json_option
+def translate(
+    source: str, target: str, schema_file: str | None, condition: str, as_json: bool
+) -> None:
+    """Print what CONDITION, in another language, means in the language of tamis.
+
+    CONDITION is a text, or - to read it from standard input. Carets mark the place of what cannot
+    be translated, and the exit code is then 2.
+    """
+    text = sys.stdin.read() if condition == "-" else condition
+    schema = Schema.open() if schema_file is None else Schema.load(schema_file)
+    found = to_text(read(text, schema, language=source))
+    print_answer({"condition": found, "language": target}, as_json, found)
+
+
+@click.command()
 @click.argument("schema_file", metavar="[FILE]", required=False)
 @service_command
 def schema(schema_file: str | None, server: str, as_json: bool) -> None:
@@ -118,7 +174,4 @@ def schema(schema_file: str | None, server: str, as_json: bool) -> None:
     Without FILE, the schema of a running service. --json prints the document of the schema.
     """
     found = _schema(schema_file, server)
-    if as_json:
-        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-    else:
-        click.echo(found.summary())
+    print_answer(found.to_dict(), as_json, found.summary())

@@ -23,7 +23,7 @@ from tamis.cli.data import subscription_rows
 from tamis.cli.data.bad_events import BadEvents, absent_option, bad_option
 from tamis.cli.data.events import EventFiles, check_events, event_of
 from tamis.cli.data.formats import check_not_input
-from tamis.cli.data.outputs import OUTPUTS, check_output, json_text, stdout_lines, table_output
+from tamis.cli.data.outputs import OUTPUTS, check_output, stdout_lines, table_output
 from tamis.cli.data.subscriptions import (
     SubscriptionTable,
     read_subscriptions,
@@ -32,16 +32,25 @@ from tamis.cli.data.subscriptions import (
 )
 from tamis.cli.language import explanation_text
 from tamis.cli.spark.session import declared_operators, operators_option, print_operators
-from tamis.cli.terminal.console import print_lines, spinner, stderr_console, stdout_console
+from tamis.cli.terminal.console import (
+    print_lines,
+    report_console,
+    spinner,
+    stderr_console,
+    stdout_console,
+)
 from tamis.cli.terminal.numbers import rate
-from tamis.cli.terminal.options import PATH, option, split_names
+from tamis.cli.terminal.options import PATH, now_option, option, split_names
+from tamis.cli.terminal.outcomes import json_option, json_text, print_answer
 from tamis.cli.terminal.tables import table
 from tamis.encode.json_events import has_dynamic
+from tamis.encode.lines.event_columns import column_at
+from tamis.engine.doors.event_moments import depends_on_now
 from tamis.engine.ids import Id
-from tamis.errors import TamisError, suggestion
+from tamis.errors import TamisError, counted, suggestion
 from tamis.match.answers import Matches
 from tamis.model.schema import IGNORE
-from tamis.replay.event_columns import column_at
+from tamis.model.times.moments import clock, moment_text, read_moment
 from tamis.replay.pipeline import BatchPace, ReadEvents, match_with
 
 _EVENT, _SUBSCRIPTION = "event", "subscription"
@@ -75,7 +84,9 @@ _EXPLAINED = 3  # events that match, and as many that do not
 @absent_option
 @strict_option
 @click.option("--explain", "explained", help="Explain why events match this subscription, or not.")
+@now_option
 @operators_option
+@json_option
 def match(
     schema: Path | None,
     subscriptions: Path,
@@ -87,7 +98,9 @@ def match(
     absent: tuple[str, ...],
     strict: bool,
     explained: str | None,
+    now: str | None,
     modules: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Match events in files against subscriptions in files.
 
@@ -97,6 +110,7 @@ def match(
     Writes a row for each match: the number of the event and the id of the subscription. Without
     --out, the rows go to standard output, as JSON lines; in a terminal, as a table of the first.
     The summary goes to standard error. The file OUT appears when all is done, or not at all.
+    With --json, a terminal gets JSON lines too, and the summary is JSON.
 
     Wrong subscriptions are left out and reported; --strict refuses the file. Cells of CSV are read
     by the domains of the schema; an empty cell is absent.
@@ -109,13 +123,18 @@ def match(
     check_output(out)
     if out is not None:
         check_not_input(out, (schema, subscriptions, events))
+    moment = clock() if now is None else read_moment(now)
     console = stderr_console()
     check_events(events)
     known = None if schema is None else Schema.load(schema)
     with Engine(known, operators=declared_operators(modules)) as engine:
         if explained is not None:
             id_ = _subscribe_one(engine, subscriptions, explained)
-            _explain(engine, EventFiles(events, engine.schema, absent), id_)
+            source = EventFiles(events, engine.schema, absent)
+            console = report_console(as_json)
+            with spinner(console, "Matching"):
+                why = _explain(console, engine, source, id_, moment)
+            print_answer(why, as_json, "")
             return
         with spinner(console, "Compiling subscriptions"):
             found = subscribe_file(engine, subscriptions, strict=strict)
@@ -124,13 +143,18 @@ def match(
         print_lines(console, found.report())
         summary = _Summary(console, engine, source, BadEvents(console, bad))
         rows = PairRows(engine, id, split_names(columns))
-        with _output(out, summary) as write:
+        with _output(out, summary, as_json) as write:
             part = None
-            for part, answer in summary.watch(match_with(engine, source.chunks(), BatchPace())):
+            when = moment if depends_on_now(engine) else None
+            matched = match_with(engine, source.chunks(), BatchPace(), when=lambda _: when)
+            for part, answer in summary.watch(matched):
                 write(rows.table(part, answer))
             if part is None:
                 write(rows.none())
-        summary.show(found)
+        if as_json:
+            click.echo(json_text(summary.facts(found)), err=True)
+        else:
+            summary.show(found)
     summary.bad.leave()
 
 
@@ -216,15 +240,30 @@ class _Summary:
                 yield events, found
                 if at is not None:
                     share = f"{self._source.read:.0%}, " if self._source.read else ""
-                    at.update(f"{share}{self.events:,} events, {self.matches:,} matches")
+                    so_far = f"{counted(self.events, 'event')}, {counted(self.matches, 'match')}"
+                    at.update(f"{share}{so_far}")
             self.bad.take(self._source.bad())
+
+    def facts(self, subscriptions: SubscriptionTable) -> dict[str, Any]:
+        return {
+            "events": self.events,
+            "matched": self.matched,
+            "matches": self.matches,
+            "bad": self.bad.count,
+            "subscriptions": subscriptions.table.num_rows,
+            "refused": len(subscriptions.refused),
+            "seconds": perf_counter() - self._begun,
+            "operators": self._engine.report(),
+        }
 
     def show(self, subscriptions: SubscriptionTable) -> None:
         seconds = perf_counter() - self._begun
-        lines = [f"{self.events:,} events in {seconds:.1f} s, {rate(self.events, seconds)}"]
+        many = counted(self.events, "event")
+        lines = [f"{many} in {seconds:.1f} s, {rate(self.events, seconds)}"]
         lines.append(
-            f"{self.matches:,} matches with {subscriptions.table.num_rows:,} subscriptions; "
-            f"{self.matched:,} events matched, {self.events - self.matched:,} did not"
+            f"{counted(self.matches, 'match')} with "
+            f"{counted(subscriptions.table.num_rows, 'subscription')}; "
+            f"{counted(self.matched, 'event')} matched, {self.events - self.matched:,} did not"
         )
         lines += self.bad.report()
         schema = self._engine.schema
@@ -234,18 +273,19 @@ class _Summary:
             more = ", …" if len(ignored) > 12 else ""
             lines.append(f"not in the schema, and ignored: {', '.join(ignored[:12])}{more}")
         if self.hidden:
-            lines.append(f"{self.hidden:,} matches are not shown; --out FILE writes all of them")
+            hidden = counted(self.hidden, "match is", "matches are")
+            lines.append(f"{hidden} not shown; --out FILE writes all of them")
         print_lines(self._console, lines)
         print_operators(self._console, self._engine.report())
 
 
 @contextmanager
-def _output(out: Path | None, summary: _Summary) -> Iterator[Any]:
+def _output(out: Path | None, summary: _Summary, as_json: bool) -> Iterator[Any]:
     """A function that writes tables of matches."""
     if out is not None:
         with table_output(out) as write:
             yield write
-    elif not sys.stdout.isatty():
+    elif as_json or not sys.stdout.isatty():
         yield stdout_lines
     else:
         shown: list[pa.Table] = []
@@ -283,12 +323,14 @@ def _subscribe_one(engine: Engine, subscriptions: Path, id: str) -> Id:
     return known
 
 
-def _explain(engine: Engine, source: EventFiles, id: Id) -> None:
-    """Print why some events match a subscription, and why some others do not."""
-    console = stdout_console()
+def _explain(
+    console: Console, engine: Engine, source: EventFiles, id: Id, moment: int
+) -> dict[str, Any]:
+    """Print why some events match a subscription, and why some others do not; gives it too."""
+    examples: list[dict[str, Any]] = []
     left = {True: _EXPLAINED, False: _EXPLAINED}
     counts = Counter[bool]()
-    for events, answer in match_with(engine, source.chunks(), BatchPace()):
+    for events, answer in match_with(engine, source.chunks(), BatchPace(), when=lambda _: moment):
         for bad in source.bad(events):
             print_lines(stderr_console(), [str(bad)])
         for at, number in enumerate(events.numbers.tolist()):
@@ -297,8 +339,15 @@ def _explain(engine: Engine, source: EventFiles, id: Id) -> None:
             if left[matches]:
                 left[matches] -= 1
                 console.print(Text(f"event {number:,} ({source.place(number)})", "bold"))
-                text = explanation_text(engine.explain(id, event_of(events, at)))
+                explained = engine.explain(id, event_of(events, at), now=moment_text(moment))
+                text = explanation_text(explained)
                 console.print(text, soft_wrap=True)
+                where = {"event": number, "place": source.place(number)}
+                examples.append({**where, "matches": matches, "explanation": str(explained)})
     every = counts[True] + counts[False]
-    said = f"{counts[True]:,} of {every:,} events match {id}: {engine.condition(id)}"
+    of = f"of {counted(every, 'event')}"
+    matching = counted(counts[True], f"{of} matches", f"{of} match")
+    said = f"{matching} {id}: {engine.condition(id)}"
     console.print(Text(said), soft_wrap=True)
+    found = {"id": id, "condition": engine.condition(id), "events": every}
+    return {**found, "matched": counts[True], "examples": examples}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -26,6 +25,7 @@ from tamis.cli.terminal.options import (
     parse_options,
     seed_option,
 )
+from tamis.cli.terminal.outcomes import json_option, print_answer
 from tamis.cli.terminal.printable import one_line
 from tamis.match.capabilities import settle
 from tamis.match.plan import LINES
@@ -55,7 +55,7 @@ class _PlanInput(NamedTuple):
 @seed_option()
 @click.option("--id", "id_", help="Also show the place of this subscription, and alternatives.")
 @option("--lines", "Most lines of a kind; the others are summed up.", click.IntRange(1), LINES)
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option
 def plan(
     folder: Path | None,
     workload: str | None,
@@ -108,7 +108,7 @@ def plan(
             "measured_now": times,
             "ignored": ignored,
         }
-        click.echo(json.dumps(report, indent=2, allow_nan=False))
+        print_answer(report, as_json, "")
     else:
         show(console, source.name, len(source.engine), made, timing)
         called = source.engine.report()

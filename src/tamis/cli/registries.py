@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from rich.text import Text
 
 from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.outcomes import json_option, print_answer
 from tamis.errors import TamisError
 from tamis.match import registry as matcher_registry
 from tamis.operators.operator import Operator
@@ -44,38 +45,59 @@ def _show(listings: Iterable[_RegistryEntry]) -> None:
 
 @click.command()
 @click.argument("names", nargs=-1)
-def matchers(names: tuple[str, ...]) -> None:
+@json_option
+def matchers(names: tuple[str, ...], as_json: bool) -> None:
     """List the matching algorithms: the paper and the idea of each.
 
     With NAMES, list only these, with their options. Pass a name and its options to
     `Engine(schema, NAME, slots=1500)`, or to `tamis bench --matcher NAME --option slots=1500`.
     """
     entries = {name: matcher_registry.entry(name) for name in names or matcher_registry.matchers()}
+    options = {
+        name: [
+            {"name": each.name, "default": each.default, "meaning": each.meaning,
+             "values": each.values}
+            for each in matcher_registry.matcher_class(name).options().values()
+        ]
+        for name in names
+    }  # fmt: skip
+    if as_json:
+        facts = [
+            {"name": name, "exact": each.exact, "paper": each.paper, "idea": each.idea}
+            | ({"options": options[name]} if names else {})
+            for name, each in entries.items()
+        ]
+        print_answer(facts, as_json, "")
+        return
     widest = max(map(len, entries))
     _show(
         _RegistryEntry(
             f"{name:<{widest}}",
             f"{'exact' if each.exact else 'approximate'}  {each.paper}",
             each.idea,
-            _options(name) if names else (),
+            tuple(map(_option_text, options[name])) or ("no options",) if names else (),
         )
         for name, each in entries.items()
     )
 
 
-def _options(name: str) -> tuple[str, ...]:
-    options = matcher_registry.matcher_class(name).options().values()
-    texts = (f"{each.name}={each.default}  {each.meaning}; {each.values}" for each in options)
-    return tuple(texts) or ("no options",)
+def _option_text(option: dict[str, Any]) -> str:
+    return "{name}={default}  {meaning}; {values}".format_map(option)
 
 
 @click.command()
-def schedulers() -> None:
+@json_option
+def schedulers(as_json: bool) -> None:
     """List the schedulers, which order the evaluation of operators. The default comes first.
 
     Pass a name to `Engine(schema, scheduler=NAME)`.
     """
     entries = {name: scheduler_registry.entry(name) for name in scheduler_registry.schedulers()}
+    if as_json:
+        facts = [{"name": name, "paper": each.paper, "idea": each.idea}
+                 for name, each in entries.items()]  # fmt: skip
+        print_answer(facts, as_json, "")
+        return
     widest = max(map(len, entries))
     _show(
         _RegistryEntry(f"{name:<{widest}}", each.paper, each.idea) for name, each in entries.items()
@@ -83,7 +105,8 @@ def schedulers() -> None:
 
 
 @click.command()
-def operators() -> None:
+@json_option
+def operators(as_json: bool) -> None:
     """List the operators that installed packages offer to conditions.
 
     For each operator: the form of its calls (a variable may replace an argument with a question
@@ -91,6 +114,14 @@ def operators() -> None:
     is missing, the entry says what to install.
     """
     found = list(_operators())
+    if as_json:
+        facts = [
+            {"call": each.name, "package": each.facts, "idea": each.idea, "notes": each.notes,
+             "missing": each.missing}
+            for each in found
+        ]  # fmt: skip
+        print_answer(facts, as_json, "")
+        return
     if not found:
         click.echo("No installed package offers operators.")
     _show(found)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from tamis.cli.terminal.outcomes import json_option, print_answer
 from tamis.errors import SettingError
 from tamis.service.configuration.configuration import FILE, Setting, all_settings, configure
 
@@ -61,8 +63,11 @@ def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
     help=f"File of settings (TOML); the variable {FILE} does the same.",
 )
 @click.option("--show-config", is_flag=True, help="Print the settings and their sources, and exit.")
+@click.option("--json", "as_json", is_flag=True, help="With --show-config: print JSON.")
 @_with_settings
-def serve(folder: Path | None, config: Path | None, show_config: bool, **given: Any) -> None:
+def serve(
+    folder: Path | None, config: Path | None, show_config: bool, as_json: bool, **given: Any
+) -> None:
     """Serve the data in FOLDER, until Ctrl-C.
 
     A new folder without a schema takes any JSON. After a crash, the service logs what it recovered.
@@ -79,8 +84,9 @@ def serve(folder: Path | None, config: Path | None, show_config: bool, **given: 
         click.echo(f"tamis: {warning}", err=True)
     found.settings.check()
     if show_config:
-        for line in found.lines():
-            click.echo(line)
+        lines = "\n".join(found.lines())
+        answer = {"settings": tomllib.loads(lines), "sources": found.sources}
+        print_answer(answer, as_json, lines)
         return
     if found.sources["folder"] == "default":
         raise SettingError("folder: say which folder to serve: tamis serve FOLDER")
@@ -92,7 +98,8 @@ def serve(folder: Path | None, config: Path | None, show_config: bool, **given: 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.argument("matching", type=click.Choice(["inline", "spark"]))
-def switch_matching(folder: Path, matching: str) -> None:
+@json_option
+def switch_matching(folder: Path, matching: str, as_json: bool) -> None:
     """Let the service of the data folder FOLDER match events itself (inline), or let Spark match.
 
     The new matcher starts at exactly the sequence number at which the notifications end. The
@@ -106,8 +113,8 @@ def switch_matching(folder: Path, matching: str) -> None:
     log = Log.open(shifts.log)
     shifts.check_log(log)
     before = shifts.current()
-    if before is not None and before.matching == matching:
-        click.echo(f"{matching} matches already, from {before.start:,} on")
-        return
-    shift = shifts.begin(log, matching)
-    click.echo(f"{matching} matches from {shift.start:,} on")
+    same = before is not None and before.matching == matching
+    shift = before if before is not None and same else shifts.begin(log, matching)
+    already = " already," if same else ""
+    text = f"{matching} matches{already} from {shift.start:,} on"
+    print_answer({"matching": matching, "start": shift.start, "switched": not same}, as_json, text)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 from rich.console import Console
 
-from tamis.cli.terminal.console import bar, stdout_console
+from tamis.cli.terminal.console import bar, report_console
 from tamis.cli.terminal.options import (
     WholeNumber,
     matcher_option,
@@ -16,10 +16,12 @@ from tamis.cli.terminal.options import (
     parse_options,
     seed_option,
 )
-from tamis.errors import MatcherError, TamisError
+from tamis.cli.terminal.outcomes import json_option, print_answer
+from tamis.errors import MatcherError, TamisError, counted
 from tamis.match import registry
 from tamis.match.base import Matcher
 from tamis.schedule import registry as schedulers
+from tamis.testing.matcher_checks import add, answers
 from tamis.testing.operator_checks import compare_schedulers
 from tamis.testing.pairs import PairComparison, compare_pairs
 from tamis.testing.soak import SoakResult
@@ -33,9 +35,6 @@ _PAIRS = "1e7"
 
 class Disagreement(click.ClickException):
     """A mistake of a matcher, not of the user: exit code 1."""
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"tamis: {self.message}", err=True)
 
 
 @click.command(
@@ -53,7 +52,7 @@ class Disagreement(click.ClickException):
     Each trial counts its disagreements and reports them at its end; the exit code is then 1. Random
     operations stop after the first trial with disagreements; large workloads all run. An
     approximate matcher may find too much, but must not miss a match. Trials that cannot run on this
-    machine, for lack of a database or of memory, are named and skipped.
+    machine, for lack of a database, of a GPU or of memory, are named and skipped.
     """
 )
 @click.argument("names", nargs=-1)
@@ -73,6 +72,7 @@ class Disagreement(click.ClickException):
 @option("--subscriptions", "Subscriptions of each workload.", click.IntRange(100), 50_000)
 @option("--reference", "The matcher to agree with.", default="scan")
 @seed_option(0)
+@json_option
 def soak(
     names: tuple[str, ...],
     options: tuple[str, ...],
@@ -83,13 +83,15 @@ def soak(
     subscriptions: int,
     reference: str,
     seed: int,
+    as_json: bool,
 ) -> None:
+    console = report_console(as_json)
     if instances is not None:
         if operations is not None or pairs is not None or workloads or options:
             raise TamisError(
                 "--instances compares schedulers, the other options compare matchers: choose one"
             )
-        _compare_schedulers(stdout_console(), names, instances, seed)
+        _compare_schedulers(console, names, instances, seed, as_json)
         return
     if not registry.entry(reference).exact:
         raise TamisError(f"{reference} is approximate: a reference must be exact, as scan is")
@@ -98,39 +100,54 @@ def soak(
         raise TamisError("--operations are random; --pairs and --workload are not: choose one")
     for workload in workloads:
         variant(workload)
-    console = stdout_console()
     if options and len(names) != 1:
         raise TamisError("--option belongs to one matcher; name only that one")
     trials = _trials(names, reference, parse_options(names[0], options) if options else None)
-    if large:
-        many = pairs or int(float(_PAIRS))
-        found = [
-            _compare(console, trial, name, make_variant(name, subscriptions, seed=seed), many)
-            for name in workloads or VARIANTS
-            for trial in trials
-        ]
-        wrong, soaked = sum(map(bool, found)), sum(each is not None for each in found)
-        if wrong:
-            raise Disagreement(f"{wrong} of {soaked} comparisons found disagreements (seed {seed})")
-    else:
-        soaked = sum(_soak(console, trial, operations or _OPERATIONS, seed) for trial in trials)
+    done: list[dict[str, Any]] = []
+    try:
+        if large:
+            many = pairs or int(float(_PAIRS))
+            for name in workloads or VARIANTS:
+                made = make_variant(name, subscriptions, seed=seed)
+                done += [_compare(console, trial, name, made, many) for trial in trials]
+        else:
+            for trial in trials:
+                done.append(_soak(console, trial, operations or _OPERATIONS, seed))
+                if done[-1].get("wrong"):
+                    break
+    finally:
+        print_answer(done, as_json, "")
+    soaked = [each for each in done if "wrong" in each]
+    wrong = [each for each in soaked if each["wrong"]]
+    if wrong and large:
+        of = counted(len(soaked), "comparison")
+        raise Disagreement(f"{len(wrong)} of {of} found disagreements (seed {seed})")
+    for each in wrong:
+        raise Disagreement(
+            f"{each['trial']} disagrees with {each['against']}: "
+            f"{counted(each['missing'], 'match')} missing, {each['extra']} too many (seed {seed})"
+        )
     if not soaked:
         raise TamisError("nothing was soaked")
 
 
-def _compare_schedulers(console: Console, names: Sequence[str], instances: int, seed: int) -> None:
+def _compare_schedulers(
+    console: Console, names: Sequence[str], instances: int, seed: int, as_json: bool
+) -> None:
     """Compare schedulers with the definition of truth."""
     for name in names:
         schedulers.entry(name)
     with bar(console, "schedulers", instances) as progress:
         found = compare_schedulers(instances, seed, names, progress.update)
     console.print(
-        f"{', '.join(found.calls)}: {found.instances:,} instances, "
-        f"{found.subscriptions:,} subscriptions, {found.pairs:,} pairs, {found.matches:,} matches, "
-        f"{found.disagreements} disagreements with the definition"
+        f"{', '.join(found.calls)}: {counted(found.instances, 'instance')}, "
+        f"{counted(found.subscriptions, 'subscription')}, {counted(found.pairs, 'pair')}, "
+        f"{counted(found.matches, 'match')}, "
+        f"{counted(found.disagreements, 'disagreement')} with the definition"
     )
     for name, calls in found.calls.items():
-        console.print(f"  {name}: operators were called {calls:,} times")
+        console.print(f"  {name}: operators were called {counted(calls, 'time')}")
+    print_answer(found, as_json, "")
     if found.disagreements:
         raise Disagreement(f"a scheduler disagrees with the definition of truth (seed {seed})")
 
@@ -170,42 +187,41 @@ def _trials(
     ]
 
 
-def _soak(console: Console, trial: SoakTrial, operations: int, seed: int) -> bool:
-    """Run a trial; gives whether it could run. Raises if the two disagree."""
+def _soak(console: Console, trial: SoakTrial, operations: int, seed: int) -> dict[str, Any]:
+    """Run a trial; gives what it found, or why it cannot run."""
     try:
-        trial.make()
+        matcher = trial.make()
+        add(matcher, {0: []})
+        answers(matcher, [{}])  # the first match may need what this machine does not have
     except MatcherError as why:
         console.print(f"{trial}: not soaked, {why}", style="yellow")
-        return False
+        return {"trial": str(trial), "skipped": str(why)}
     with bar(console, str(trial), operations) as progress:
         found = run_soak(trial.make, trial.make_reference, operations, seed, progress.update)
     wrong = trial.wrong(found)
     console.print(
-        f"{trial}: {found.adds:,} adds, {found.removes:,} removes, {found.matches:,} matches, "
-        f"{found.pairs:,} pairs, {wrong} disagreements with {trial.against}"
+        f"{trial}: {counted(found.adds, 'add')}, {counted(found.removes, 'remove')}, "
+        f"{counted(found.matches, 'match')}, {counted(found.pairs, 'pair')}, "
+        f"{counted(wrong, 'disagreement')} with {trial.against}"
     )
-    if wrong:
-        raise Disagreement(
-            f"{trial} disagrees with {trial.against}: {found.missing} matches missing, "
-            f"{found.extra} too many (seed {seed})"
-        )
-    return True
+    return {"trial": str(trial), "against": trial.against, **vars(found), "wrong": wrong}
 
 
 def _compare(
     console: Console, trial: SoakTrial, workload: str, made: Workload, pairs: int
-) -> int | None:
-    """Run a comparison; gives the number of disagreements, or None if it cannot run."""
+) -> dict[str, Any]:
+    """Run a comparison; gives what it found, or why it cannot run."""
+    about = {"trial": str(trial), "workload": workload}
     with bar(console, f"{trial} on {workload}", pairs) as progress:
         try:
             found = compare_pairs(trial.make, trial.make_reference, made, pairs, progress.update)
         except MatcherError as why:
             console.print(f"{trial} on {workload}: not compared, {why}", style="yellow")
-            return None
+            return {**about, "skipped": str(why)}
     wrong = trial.wrong(found)
     console.print(
-        f"{trial} on {workload}: {found.pairs:,} pairs, {found.matches:,} matches, "
-        f"{wrong} disagreements with {trial.against}",
+        f"{trial} on {workload}: {counted(found.pairs, 'pair')}, "
+        f"{counted(found.matches, 'match')}, {counted(wrong, 'disagreement')} with {trial.against}",
         style="red" if wrong else None,
     )
-    return wrong
+    return {**about, "against": trial.against, **vars(found), "wrong": wrong}

@@ -99,10 +99,16 @@ def update(
     name: str | None = None,
     sink: str | Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
+    remove: Iterable[str] = (),
 ) -> ServiceCall[SubscriptionInfo]:
-    """Change what is given. The rest stays as it is, including the lease and the ticket."""
+    """Change what is given. The rest stays as it is, including the lease and the ticket.
+
+    `remove` names what the subscription is to have no more: `name`, `sink` or `metadata`.
+    """
     body = {"condition": condition, "name": name, "sink": _sink(sink), "metadata": metadata}
-    given = {name: value for name, value in body.items() if value is not None}
+    given = dict.fromkeys(remove) | {
+        name: value for name, value in body.items() if value is not None
+    }
     return send(
         "PATCH", place_of(id), given, SubscriptionInfo, with_ticket(ticket), repeatable=True
     )

@@ -72,18 +72,22 @@ class RefusedRow(NamedTuple):
     why: EventError
 
 
-def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
+def events_from_arrow(
+    encoder: Encoder, table: Any, moments: Int64s | int | None = None
+) -> EventBatch:
     """A batch from a table, record batch, or anything with the Arrow stream interface.
 
     The data may come from anywhere, so everything is checked first.
     """
-    return events_from_table(encoder, checked_table(table, EXPECTED, EventError))
+    return events_from_table(encoder, checked_table(table, EXPECTED, EventError), moments)
 
 
-def events_from_table(encoder: Encoder, table: pa.Table) -> EventBatch:
+def events_from_table(
+    encoder: Encoder, table: pa.Table, moments: Int64s | int | None = None
+) -> EventBatch:
     """A batch from a table that was checked."""
     if encoder.schema.is_open and encoder.elements:  # their attributes have no columns
-        return encode_events(encoder, rows_of(table))
+        return encode_events(encoder, rows_of(table), moments)
     try:
         encoded = encode(encoder, table)
     except _UNREADABLE as refusal:
@@ -91,7 +95,7 @@ def events_from_table(encoder: Encoder, table: pa.Table) -> EventBatch:
     for row, why in refusals(encoder, encoded):
         raise why.at_row(row)
     encoder.count_ignored(encoded.ignored)
-    return encoded.events.batch(encoder)
+    return encoded.events.batch(encoder, moments=moments)
 
 
 def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> EncodedTable:

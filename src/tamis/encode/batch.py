@@ -82,6 +82,7 @@ class EventBatch:
         stamp: int = 0,
         raw: RawValues | None = None,
         first: int = 0,
+        moments: Int64s | int | None = None,
     ) -> None:
         if columns is None and pairs is None:
             raise ValueError("an EventBatch is made of columns or of pairs")
@@ -91,6 +92,8 @@ class EventBatch:
         self._columns = columns
         self._pairs = pairs
         self._raw, self._first = raw, first
+        self.moments = np.full(size, moments, np.int64) if isinstance(moments, int) else moments
+        """The moment of each event, in microseconds since 1970; None: that of the match."""
 
     def __len__(self) -> int:
         return self.size
@@ -128,6 +131,7 @@ class EventBatch:
             stamp=self.stamp,
             raw=self._raw,
             first=self._first + first,
+            moments=None if self.moments is None else self.moments[first:last],
         )
 
     def codes_of(self, event: int, attribute: int) -> list[int]:

@@ -14,9 +14,22 @@ from typing import Any, NamedTuple
 from tamis.encode import intervals
 from tamis.encode.codes import Codec, NameCodec, TextCodec
 from tamis.encode.intervals import Intervals
-from tamis.encode.pattern import Pattern, Piece
+from tamis.encode.pattern import Pattern, Piece, TextCheck, TextTest, text_check
 from tamis.errors import NeverTrueError, Span
-from tamis.model.condition import IS_NULL, STATES, Clause, Literal, Not
+from tamis.model.condition import (
+    FOLDED,
+    IGNORING_CASE,
+    IS_NULL,
+    IS_SCALAR,
+    REGULAR,
+    STATES,
+    SUBSET,
+    SUBSTRING,
+    WITHIN,
+    Clause,
+    Literal,
+    Not,
+)
 from tamis.model.printer import to_text
 
 EVENT_TYPE_POSITION = 0  # the first attribute of every schema
@@ -26,9 +39,9 @@ attribute is not bound."""
 
 
 class PatternTest(NamedTuple):
-    """A text pattern that the value must match, or must not."""
+    """A check of text that the value must pass, or must not."""
 
-    pattern: Pattern
+    pattern: TextCheck
     positive: bool
 
 
@@ -105,6 +118,20 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
             bound = True  # the normal form splits off the case that it is not bound
             only_null, constrained = only_null or positive, constrained or bool(codec.null)
             values = intervals.intersect(values, codec.null if positive else codec.not_null)
+        elif comparator == IS_SCALAR:
+            bound = True  # the normal form splits off the case that it is not bound
+            if positive:
+                values = intervals.intersect(values, codec.scalars)
+                constrained = constrained or values != codec.everything
+            else:
+                excluded = intervals.unite((*excluded, *codec.scalars))
+        elif comparator == SUBSET:
+            others = _others(literal, codec)
+            bound = True
+            if positive:
+                excluded = intervals.unite((*excluded, *others))
+            else:
+                contained.append(others)
         elif comparator in ("contains", "excludes"):
             point = codec.compare("=", codec.domain.constant(predicate.value))
             if (comparator == "contains") == positive:
@@ -121,7 +148,9 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
     values = _drop_unfit_points(values, patterns)
     if attribute == EVENT_TYPE_POSITION and isinstance(codec, NameCodec):
         bound = True  # every event has a type
-    if not values or (only_null and contained) or (missing and (bound or contained or constrained)):
+    if not values or (missing and (bound or contained or constrained)):
+        raise never_true(literals)
+    if only_null and not all(intervals.intersect(point, codec.null) for point in contained):
         raise never_true(literals)
     outside = intervals.complement(excluded, codec.bottom, codec.top)
     if not intervals.intersect(values, outside) or not all(
@@ -140,18 +169,34 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
     return found
 
 
-SPECIAL_COMPARATORS = frozenset((*STATES, "contains", "excludes", "ends with", "like"))
+def _others(literal: Literal, codec: Codec) -> Intervals:
+    """The values that are not in the list of a literal."""
+    assert isinstance(literal.predicate.value, tuple)
+    listed = intervals.unite(
+        interval
+        for item in literal.predicate.value
+        for interval in codec.compare("=", codec.domain.constant(item))
+    )
+    return intervals.complement(listed, codec.bottom, codec.top)
+
+
+_CHECKED = frozenset(("ends with", "like", SUBSTRING, REGULAR, WITHIN, *FOLDED))
+SPECIAL_COMPARATORS = frozenset((*STATES, "contains", "excludes", SUBSET, *_CHECKED))
 
 
 def _narrow(literal: Literal, codec: Codec) -> tuple[Intervals, PatternTest | None]:
     """The intervals of a literal, and the pattern test that remains, if any."""
     predicate, positive = literal
-    if predicate.comparator not in ("like", "ends with"):
+    if predicate.comparator not in _CHECKED:
         return codec.satisfying(literal), None
     assert isinstance(codec, TextCodec)
-    text = str(predicate.value)
-    like = predicate.comparator == "like"
-    pattern = Pattern.like(text) if like else Pattern.ends_with(text)
+    comparator, given = predicate.comparator, predicate.value
+    if comparator == "!=" + IGNORING_CASE:
+        comparator, positive = "=" + IGNORING_CASE, not positive
+    texts = tuple(map(str, given if isinstance(given, tuple) else (given,)))
+    pattern = text_check(comparator, texts)
+    if isinstance(pattern, TextTest):
+        return codec.texts, PatternTest(codec.pattern(pattern), positive)
     if pattern.literal is not None:
         exact, found = True, codec.compare("=", pattern.literal)
     else:
@@ -198,7 +243,7 @@ def constraint_to_json(constraint: Constraint) -> str:
     ...                    (PatternTest(Pattern.like("%x_"), True),)))
     '[2,0,[[[0,"a",0],[0,"b",1]]],[[["",["x",null]],true]]]'
     """
-    patterns = [(test.pattern.pieces, test.positive) for test in constraint.patterns]
+    patterns = [(_check_to_json(test.pattern), test.positive) for test in constraint.patterns]
     parts = (constraint.attribute, constraint.kind, constraint.intervals, patterns)
     return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
 
@@ -210,11 +255,26 @@ def constraint_from_json(text: str) -> Constraint:
         attribute,
         kind,
         tuple((_cut(low), _cut(high)) for low, high in intervals),
-        tuple(
-            PatternTest(Pattern(tuple(map(_piece, pieces))), bool(positive))
-            for pieces, positive in patterns
-        ),
+        tuple(PatternTest(_check_from_json(check), bool(positive)) for check, positive in patterns),
     )
+
+
+def _check_to_json(check: TextCheck) -> Any:
+    if isinstance(check, Pattern):
+        return check.pieces
+    return {"comparator": check.comparator, "constants": check.constants, "skipped": check.skipped}
+
+
+def _check_from_json(given: Any) -> TextCheck:
+    if not isinstance(given, dict):
+        return Pattern(tuple(map(_piece, given)))
+    comparator, constants, skipped = (
+        given.get(name) for name in ("comparator", "constants", "skipped")
+    )
+    right = isinstance(constants, list) and all(isinstance(each, str) for each in constants)
+    if comparator not in _CHECKED or not right or not constants or not isinstance(skipped, int):
+        raise TypeError("a check of text is a comparator, its constants and a number")
+    return TextTest(comparator, tuple(constants), skipped)
 
 
 def _cut(given: Any) -> intervals.Cut:

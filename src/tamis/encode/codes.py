@@ -14,7 +14,7 @@ from typing import Any
 
 from tamis.encode import intervals
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, Cut, Intervals
-from tamis.encode.pattern import Pattern
+from tamis.encode.pattern import TextCheck
 from tamis.model.condition import Literal, Predicate
 from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Integer
 from tamis.model.named_domains import Enumerated, Hierarchy
@@ -90,6 +90,11 @@ class Codec(ABC):
     def everything(self) -> Intervals:
         """All values of the domain."""
         return ((self.bottom, self.top),)
+
+    @property
+    def scalars(self) -> Intervals:
+        """All values but objects."""
+        return self.everything
 
     @property
     def not_null(self) -> Intervals:
@@ -306,8 +311,8 @@ class TextCodec(Codec):
             low = cut(constant)
         return () if intervals.empty(low, high) else ((low, high),)
 
-    def pattern(self, pattern: Pattern) -> Pattern:
-        """A pattern as it applies to what the labels hold."""
+    def pattern(self, pattern: TextCheck) -> TextCheck:
+        """A check of text as it applies to what the labels hold."""
         return pattern
 
 

@@ -18,8 +18,8 @@ from typing import Any
 from tamis.encode import intervals
 from tamis.encode.codes import TextCodec, decimal_code
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, Interval, Intervals
-from tamis.encode.pattern import Pattern
-from tamis.model.condition import Predicate
+from tamis.encode.pattern import TextCheck
+from tamis.model.condition import OF_KIND, Literal, Predicate
 from tamis.model.dynamic import BOOLEAN, NULL, NUMBER, OBJECT, TEXTUAL, kind_of_value
 
 _TAGS = {NULL: "0", BOOLEAN: "1", NUMBER: "2", TEXTUAL: "3", OBJECT: "4"}
@@ -74,6 +74,18 @@ class DynamicCodec(TextCodec):
     def not_null(self) -> Intervals:
         return ((intervals.after("0"), TEXT_TOP),)
 
+    @property
+    def scalars(self) -> Intervals:
+        return ((TEXT_BOTTOM, _kind(OBJECT)[0]),)
+
+    def satisfying(self, literal: Literal) -> Intervals:
+        predicate, positive = literal
+        if predicate.comparator != OF_KIND:
+            return super().satisfying(literal)
+        assert isinstance(predicate.value, tuple)
+        found = intervals.unite(_kind(str(kind)) for kind in predicate.value)
+        return found if positive else intervals.complement(found, TEXT_BOTTOM, TEXT_TOP)
+
     def compare(self, comparator: str, constant: Any) -> Intervals:
         found = super().compare(comparator, key_of(constant))
         return intervals.intersect(found, (_kind(kind_of_value(constant)),))
@@ -84,7 +96,5 @@ class DynamicCodec(TextCodec):
         kinds = intervals.unite(_kind(kind_of_value(self.domain.constant(each))) for each in given)
         return intervals.intersect(intervals.complement(found, TEXT_BOTTOM, TEXT_TOP), kinds)
 
-    def pattern(self, pattern: Pattern) -> Pattern:
-        first, *others = pattern.pieces
-        tagged = "3" + first if isinstance(first, str) else ("3", *first)
-        return Pattern((tagged, *others))
+    def pattern(self, pattern: TextCheck) -> TextCheck:
+        return pattern.tagged(_TAGS[TEXTUAL])

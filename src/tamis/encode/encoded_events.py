@@ -27,8 +27,16 @@ class EncodedEvents(NamedTuple):
     elements: dict[int, Elements]  # of lists of structs
     stamp: int
 
-    def batch(self, encoder: Encoder, schema: Schema | None = None) -> EventBatch:
-        """The events as a batch of an encoder, whose schema may extend that of the events."""
+    def batch(
+        self,
+        encoder: Encoder,
+        schema: Schema | None = None,
+        moments: Int64s | int | None = None,
+    ) -> EventBatch:
+        """The events as a batch of an encoder, whose schema may extend that of the events.
+
+        They may have a moment each, or one for all.
+        """
         columns, stamp = self.columns, encoder.stamp
         if self.texts and stamp != self.stamp:
             columns = dict(columns)
@@ -39,13 +47,16 @@ class EncodedEvents(NamedTuple):
             columns = dict(columns)
             for at, (encoded, rows) in self.elements.items():
                 conditions = encoder.elements[at]
-                columns[at] = conditions.column(encoded.batch(conditions.encoder), rows)
+                own = moments[rows] if isinstance(moments, np.ndarray) else moments
+                inner = encoded.batch(conditions.encoder, moments=own)
+                columns[at] = conditions.column(inner, rows)
         return EventBatch(
             self.table.num_rows,
             columns=columns,
             texts={at: texts for at, texts in self.texts.items() if encoder.patterned[at] > 0},
             stamp=stamp,
             raw=TableReads(self.table, schema or encoder.schema, columns),
+            moments=moments,
         )
 
     def filter(self, good: Bools) -> EncodedEvents:

@@ -19,7 +19,8 @@ from tamis.encode.codes import Codec, TextCodec, codec
 from tamis.encode.dynamic_codes import DynamicCodec, key_of
 from tamis.encode.elements.element_conditions import ElementConditions, ElementEngine, numbers_of
 from tamis.encode.labels import HIGHEST, LOWEST, Labels, Moved
-from tamis.encode.terms import Row, Terms, from_rows
+from tamis.encode.terms import Terms
+from tamis.files.arrays import Int64s
 from tamis.model.condition import Clause
 from tamis.model.elements.structs import Structs
 from tamis.model.event import Event
@@ -115,7 +116,7 @@ class Encoder:
         moved = self.count_texts(texts) if texts else {}
         if self.elements:
             self._hold(clauses)
-        return EncodedClauses(from_rows([self._rows(clause) for clause in clauses]), moved)
+        return EncodedClauses(self._terms(clauses), moved)
 
     def forget_reserved(self) -> None:
         """Forget the numbers of conditions on elements that were compiled and not used."""
@@ -187,21 +188,41 @@ class Encoder:
                     texts.append(labels.upper_text(high))
         return found
 
-    def _rows(self, clause: Sequence[Constraint]) -> list[Row]:
-        rows: list[Row] = []
-        for term, (attribute, kind, intervals, _) in enumerate(clause):
-            if kind == MISSING:
-                rows.append((attribute, term, kind, 0, -1))
-                continue
-            labels = self.labels.get(attribute)
-            codec = self.codecs[attribute]
-            for low, high in intervals:
-                if labels is None:
-                    first, last = closed(low, high - 1, codec.bottom, codec.top - 1)
-                else:
-                    first, last = labels.lower(low), labels.upper(high)
-                rows.append((attribute, term, kind, first, last))
-        return rows
+    def _terms(self, clauses: Sequence[Sequence[Constraint]]) -> Terms:
+        known: dict[int, list[tuple[int, ...]]] = {}  # clauses of one condition share constraints
+        values: list[int] = []
+        numbers: list[int] = []
+        starts = [0]
+        for clause in clauses:
+            for term, constraint in enumerate(clause):
+                rows = known.get(id(constraint))
+                if rows is None:
+                    rows = known[id(constraint)] = self._rows(constraint)
+                for row in rows:
+                    values += row
+                    numbers.append(term)
+            starts.append(len(numbers))
+        attribute, kind, low, high = np.array(values, np.int64).reshape(-1, 4).T
+        return Terms(
+            np.array(starts, np.int64),
+            attribute.astype(np.int32),
+            np.array(numbers, np.int16),
+            kind.astype(np.int8),
+            low.copy(),
+            high.copy(),
+        )
+
+    def _rows(self, constraint: Constraint) -> list[tuple[int, ...]]:
+        """Attribute, kind, and both ends of each interval of codes."""
+        attribute, kind, intervals, _ = constraint
+        if kind == MISSING:
+            return [(attribute, kind, 0, -1)]
+        labels = self.labels.get(attribute)
+        if labels is not None:
+            return [(attribute, kind, labels.lower(a), labels.upper(b)) for a, b in intervals]
+        codec = self.codecs[attribute]
+        bottom, top = codec.bottom, codec.top - 1
+        return [(attribute, kind, *closed(a, b - 1, bottom, top)) for a, b in intervals]
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -222,15 +243,18 @@ class Encoder:
             known = name in self.ignored or len(self.ignored) < _IGNORED
             self.ignored[name if known else OTHER_NAMES] += many
 
-    def events(self, events: Sequence[Event]) -> EventBatch:
-        """Encode validated events."""
+    def events(self, events: Sequence[Event], moments: Int64s | int | None = None) -> EventBatch:
+        """Encode validated events, which may have a moment each, or one for all."""
         stamp = self.stamp
         published = [event.values for event in events]
-        bound = self._with_elements(events) if self.elements else published
+        bound = self._with_elements(events, moments) if self.elements else published
         ends: list[int] = [0]
         attributes: list[int] = []
         codes: list[int] = []
-        raw: dict[int, tuple[list[str], list[int]]] = {at: ([], []) for at in +self.patterned}
+        # The distinct texts of attributes with patterns, and the values by event.
+        raw: dict[int, tuple[dict[str, int], list[int], list[int]]] = {
+            at: ({}, [], []) for at in +self.patterned
+        }
         positions, codecs, labels = self.positions, self.codecs, self.labels
         texts: Sequence[str]
         for row, event in enumerate(events):
@@ -242,8 +266,9 @@ class Encoder:
                 if at in labels:
                     texts = [*map(key_of, values)] if at in self.dynamic else values
                     if at in raw:
-                        raw[at][0].extend(texts)
-                        raw[at][1].extend([row] * len(values))
+                        distinct, which, rows = raw[at]
+                        which.extend(distinct.setdefault(text, len(distinct)) for text in texts)
+                        rows.extend([row] * len(values))
                     codes.extend(labels[at].codes(texts))
                 else:
                     codes.extend(map(codecs[at].code, values))
@@ -255,20 +280,23 @@ class Encoder:
                 np.array(ends, np.int64), np.array(attributes, np.int32), np.array(codes, np.int64)
             ),
             texts={
-                at: Texts(texts, np.arange(len(texts)), np.array(rows, np.int64))
-                for at, (texts, rows) in raw.items()
+                at: Texts([*distinct], np.array(which, np.int64), np.array(rows, np.int64))
+                for at, (distinct, which, rows) in raw.items()
             },
             stamp=stamp,
             raw=EventValues(published),
+            moments=moments,
         )
 
-    def _with_elements(self, events: Sequence[Event]) -> list[dict[str, tuple[Any, ...]]]:
+    def _with_elements(
+        self, events: Sequence[Event], moments: Int64s | int | None
+    ) -> list[dict[str, tuple[Any, ...]]]:
         """The values of events, with the codes of lists of structs in their place."""
         found = [dict(event.values) for event in events]
         for name in self.schema.lists:
             lists = [event.elements.get(name, ()) for event in events]
             if any(lists):
-                every = self.elements[self.positions[name]].codes(lists)
+                every = self.elements[self.positions[name]].codes(lists, moments)
                 for values, codes in zip(found, every, strict=True):
                     if codes:
                         values[name] = codes

@@ -15,6 +15,7 @@ import pyarrow as pa
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
 from tamis.errors import EventError
+from tamis.files.arrays import Int64s
 from tamis.model.domain import INT_HIGH, INT_LOW, TEXT_LIMIT, RefusalError, Text, show
 from tamis.model.dynamic import Dynamic
 from tamis.model.elements.structs import Structs
@@ -45,7 +46,9 @@ def known_values(schema: Schema, event: Mapping[str, Any], within: str = "") -> 
     return found
 
 
-def encode_events(encoder: Encoder, events: Sequence[Mapping[str, Any]]) -> EventBatch:
+def encode_events(
+    encoder: Encoder, events: Sequence[Mapping[str, Any]], moments: Int64s | int | None = None
+) -> EventBatch:
     """A batch of events; an error names the first row that is invalid."""
     found = []
     for row, each in enumerate(events):
@@ -53,7 +56,7 @@ def encode_events(encoder: Encoder, events: Sequence[Mapping[str, Any]]) -> Even
             found.append(Event.of(encoder.schema, each))
         except EventError as why:
             raise why.at_row(row) from None
-    return encoder.events(found)
+    return encoder.events(found, moments)
 
 
 def refusal(schema: Schema, event: Any) -> str | None:

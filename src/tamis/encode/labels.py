@@ -71,7 +71,7 @@ class Labels:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._labels: list[int] = []
-        self._known: dict[str, int] = {}
+        self.known: dict[str, int] = {}  # the label of each constant
         self._uses: dict[str, int] = {}
         self._last: str | None = None  # the constant that came last,
         self._side = 0  # and its side of the one before
@@ -82,7 +82,7 @@ class Labels:
 
     def add(self, counted: Mapping[str, int]) -> Moved | None:
         """Count uses of texts and label new ones; return the labels that moved."""
-        fresh = [text for text in counted if text not in self._known]
+        fresh = [text for text in counted if text not in self.known]
         for text, uses in counted.items():
             self._uses[text] = self._uses.get(text, 0) + uses
         if not fresh:
@@ -93,7 +93,7 @@ class Labels:
             self._insert(text, before)
         for text in fresh:
             before.pop(text, None)  # a new constant has no old label
-        pairs = sorted((old, self._known[text]) for text, old in before.items())
+        pairs = sorted((old, self.known[text]) for text, old in before.items())
         pairs = [pair for pair in pairs if pair[0] != pair[1]]
         return Moved(*np.array(pairs, np.int64).T.copy()) if pairs else None
 
@@ -113,25 +113,30 @@ class Labels:
                 del self._uses[text]
         if len(self._uses) * 2 < len(self._texts):
             self._texts = [text for text in self._texts if text in self._uses]
-            self._known = {text: self._known[text] for text in self._texts}
-            self._labels = list(self._known.values())
+            self.known = {text: self.known[text] for text in self._texts}
+            self._labels = list(self.known.values())
 
     def lower(self, cut: TextCut) -> int:
         """The lowest code of an interval that starts at a cut."""
         if cut == TEXT_BOTTOM:
             return LOWEST
-        return self._known[cut[1]] + cut[2]
+        return self.known[cut[1]] + cut[2]
 
     def upper(self, cut: TextCut) -> int:
         """The highest code of an interval that ends at a cut."""
         if cut == TEXT_TOP:
             return HIGHEST
-        return self._known[cut[1]] - 1 + cut[2]
+        return self.known[cut[1]] - 1 + cut[2]
 
     def codes(self, texts: Iterable[str]) -> list[int]:
         """The codes of the texts of an event."""
-        known = self._known
+        known = self.known
         return [known[text] if text in known else self._between(text) for text in texts]
+
+    def code(self, text: str) -> int:
+        """The code of one text of an event."""
+        found = self.known.get(text)
+        return self._between(text) if found is None else found
 
     def between(self, low: str, high: str) -> tuple[int, list[str]]:
         """The constants above `low` and below `high`, and the place of the first."""
@@ -141,8 +146,10 @@ class Labels:
     def codes_at(self, places: Int64s, exact: Bools) -> Int64s:
         """The codes of the constants at these places, or, if not exact, of texts below them."""
         labels = np.array([*self._labels, 0], np.int64)
-        below = np.where(places > 0, labels[places - 1] + 1, labels[0] - bool(self._labels))
-        return np.where(exact, labels[places], below)
+        below = np.append(labels[:1] - bool(self._labels), labels[:-1] + 1)
+        codes: Int64s = below[places]
+        codes[exact] = labels[places[exact]]
+        return codes
 
     def lower_text(self, code: int) -> str:
         """The constant with this `lower` code: its label is the code or one below it."""
@@ -161,10 +168,9 @@ class Labels:
         """Raise if an invariant is broken, or the uses differ from these."""
         assert uses is None or self._uses == uses
         assert self._texts == sorted(set(self._texts)), "constants are sorted and distinct"
-        assert set(self._texts) == self._known.keys() >= self._uses.keys()
+        assert set(self._texts) == self.known.keys() >= self._uses.keys()
         assert all(
-            self._known[text] == label
-            for text, label in zip(self._texts, self._labels, strict=True)
+            self.known[text] == label for text, label in zip(self._texts, self._labels, strict=True)
         )
         gaps = [b - a for a, b in pairwise(self._labels)]
         assert all(gap >= _ROOM // 2 for gap in gaps), "neighbours leave room for a code between"
@@ -204,7 +210,7 @@ class Labels:
             self._spread(low if low is not None else -_SPACE, before)
         self._texts.insert(at, text)
         labels.insert(at, label)
-        self._known[text] = label
+        self.known[text] = label
         self._last = text
 
     def _direction(self, at: int) -> int:
@@ -242,7 +248,7 @@ class Labels:
                 texts.extend(fresh[start:end])
                 labels.extend(low + pitch * place for place in range(1, end - start + 1))
             start = end
-        self._known.update(zip(texts, labels, strict=True))
+        self.known.update(zip(texts, labels, strict=True))
         # Both are sorted runs in the same order: sorting merges them in one pass.
         self._texts = sorted(self._texts + texts)
         self._labels = sorted(self._labels + labels)
@@ -267,7 +273,7 @@ class Labels:
         for place, at in enumerate(range(first, last), 1):
             before.setdefault(self._texts[at], labels[at])
             labels[at] = start + place * pitch
-            self._known[self._texts[at]] = labels[at]
+            self.known[self._texts[at]] = labels[at]
 
     # -- saving ------------------------------------------------------------------------------------
 
@@ -296,7 +302,7 @@ class Labels:
             fits = all(map(lt, state.texts, islice(state.texts, 1, None)))
             require(fits, "constants are sorted and distinct")
         made._texts, made._labels = state.texts, state.labels.tolist()
-        made._known = dict(zip(made._texts, made._labels, strict=True))
+        made.known = dict(zip(made._texts, made._labels, strict=True))
         uses = zip(made._texts, state.uses.tolist(), strict=True)
         made._uses = {text: many for text, many in uses if many}
         made._last, made._side = state.last, state.side

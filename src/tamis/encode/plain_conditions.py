@@ -8,6 +8,7 @@ parser. A text is read here only if the parser would read the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,6 @@ _COMPARISON = (
     r"[ \t\r\n]*$"
 )
 _EXACT = 15  # a number of up to this many characters is exact as a double
-_KEYWORDS = pa.array(sorted(KEYWORDS))
 _PREDICATES = pa.large_list(
     pa.struct(
         [
@@ -93,7 +93,7 @@ def _read_plain(column: pa.Array, longest: int, doubtful: pa.Array) -> pa.LargeL
     good = np.asarray(
         pc.and_(
             found.is_valid(),
-            pc.invert(pc.or_(_is_in(attribute, _KEYWORDS), _is_in(word, doubtful))),
+            pc.invert(pc.or_(_is_in(attribute, _keywords()), _is_in(word, doubtful))),
         ).fill_null(False)
     )
     offsets = np.asarray(lists.offsets) - lists.offsets[0].as_py()
@@ -101,6 +101,12 @@ def _read_plain(column: pa.Array, longest: int, doubtful: pa.Array) -> pa.LargeL
     bad = np.concatenate([[0], np.cumsum(~good)])
     odd = (bad[offsets[1:]] != bad[offsets[:-1]]) | np.asarray(lists.is_null())
     return pa.LargeListArray.from_arrays(pa.array(offsets), structs, mask=pa.array(odd))
+
+
+@cache
+def _keywords() -> pa.Array:
+    """Made when needed: the first array that Arrow makes of a list imports pandas."""
+    return pa.array(sorted(KEYWORDS))
 
 
 def _is_in(words: pa.Array, known: pa.Array) -> pa.Array:

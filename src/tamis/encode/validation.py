@@ -66,8 +66,8 @@ class ValidEvents:
         found = _recoded(self.encoded, moved)
         return replace(self, columns=found.columns, elements=found.elements)
 
-    def batch(self, encoder: Encoder) -> EventBatch:
-        """The events as a batch of an encoder.
+    def batch(self, encoder: Encoder, moments: Int64s | int | None = None) -> EventBatch:
+        """The events as a batch of an encoder. They may have a moment each, or one for all.
 
         Its schema may extend theirs. Any other schema validates them again.
         """
@@ -75,13 +75,13 @@ class ValidEvents:
             given = self.given
             if not self.schema.is_open and not same_codes(self.schema, encoder.schema):
                 given = [known_values(self.schema, each) for each in given]
-            return encode_events(encoder, given)
+            return encode_events(encoder, given, moments)
         found = self
         if not same_codes(self.schema, encoder.schema):
             if not extends(encoder.schema, self.schema):
-                return events_from_arrow(encoder, self.table)
+                return events_from_arrow(encoder, self.table, moments)
             found = self.recoded(encoder)
-        return found.encoded.batch(encoder, self.schema)
+        return found.encoded.batch(encoder, self.schema, moments)
 
     @property
     def encoded(self) -> EncodedEvents:

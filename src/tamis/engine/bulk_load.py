@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,12 +23,23 @@ from tamis.engine.condition_sources import ConditionSource, TableRow, check_pred
 from tamis.engine.ids import Id
 from tamis.engine.slot_table import check_id
 from tamis.errors import ConditionError, SchemaError, SubscriptionError
+from tamis.files.arrays import Int64s
 from tamis.language import parse, to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
 from tamis.language.pitfalls import doubtful_words
-from tamis.model.condition import COMPARATORS, STATES, SYNONYMS, And, Condition, Constant, Predicate
+from tamis.model.condition import (
+    COMPARATORS,
+    LISTS,
+    STATES,
+    SYNONYMS,
+    And,
+    Condition,
+    Constant,
+    Predicate,
+)
 from tamis.model.schema import Schema
+from tamis.model.times.moments import NOW_WORDS
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
@@ -35,7 +47,6 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], object] | None
 _STEP = 1000  # rows between two calls of progress
 _MANY = 40  # from this many conditions on, reading them with Arrow pays
-_LISTS = ("in", "between")
 
 
 def subscribe_table(
@@ -48,32 +59,50 @@ def subscribe_table(
         return 0
     name = "condition" if "condition" in table.column_names else "predicates"
     column, rows = _one(table, name), len(ids)
+    priorities = _priorities(table)
     report = progress or (lambda done, rows: None)
     lists = column
     if name == "condition":
         if language == NATIVE and rows >= _MANY:
-            doubtful = () if stored else doubtful_words(engine.schema)
+            doubtful = NOW_WORDS if stored else doubtful_words(engine.schema)
             lists = read_plain(column, TEXT_LIMIT, lambda done: report(done, rows), doubtful)
         else:
             lists = none_plain(rows)
     assert isinstance(lists, pa.ListArray | pa.LargeListArray)
     if engine.schema.is_open:
-        _mention(engine, lists)
+        mention(engine, lists)
     bulk = BulkTerms(engine.encoder, lists, PREDICATE_LIMIT)
     compiled: list[CompiledCondition] = []
-    for done, row in enumerate(bulk.slow.tolist()):
-        if done % _STEP == 0:
-            report(len(bulk.fast) + done, rows)
-        compiled.append(_compile(engine, name, column[row].as_py(), row, language, stored))
+    with no_collection():
+        for done, row in enumerate(bulk.slow.tolist()):
+            if done % _STEP == 0:
+                report(len(bulk.fast) + done, rows)
+            compiled.append(_compile(engine, name, column[row].as_py(), row, language, stored))
     if name == "condition" and language != NATIVE:  # the engine keeps the translated conditions
         texts = [to_text(each.source) for each in compiled if not isinstance(each.source, str)]
         column = pa.array(texts, pa.large_string())
     report(rows, rows)  # if it raises, nothing has changed yet
-    _add(engine, ids, bulk, [each.clauses for each in compiled], column)
+    with no_collection():
+        _add(engine, ids, bulk, [each.clauses for each in compiled], column, priorities)
     return rows
 
 
-def _mention(engine: Engine, lists: pa.ListArray | pa.LargeListArray) -> None:
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Look for no garbage: 100,000 conditions with residuals are millions of objects, all in use.
+
+    To visit them again and again takes a third of the time.
+    """
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
+def mention(engine: Engine, lists: pa.ListArray | pa.LargeListArray) -> None:
     """Let the attributes of all predicates join an open schema at once."""
     names = pc.struct_field(lists.flatten(), "attribute").unique().drop_null().to_pylist()
     with suppress(SchemaError):  # a name that no event can have: its row is refused
@@ -102,6 +131,7 @@ def _add(
     bulk: BulkTerms,
     compiled: list[list[CompiledClause]],
     column: pa.Array,
+    priorities: Int64s | None,
 ) -> None:
     """Add the rows that were encoded as arrays, and those that were compiled one by one."""
     counts = np.ones(len(ids), np.int64)
@@ -116,14 +146,14 @@ def _add(
     moved = engine.encoder.count_texts(bulk.text_uses())
     put_terms(engine, early, bulk.terms(), moved)
     place_clauses(engine, slots[late], clauses, slots[firsts[rows[late]]], undo=early)
-    engine.slot_table.add_table(ids, slots, counts, column)
+    engine.slot_table.add_table(ids, slots, counts, column, priorities)
     engine.torn = False
 
 
 def _table(given: Any) -> pa.Table:
     table = checked_table(given, "an Arrow table of subscriptions", SubscriptionError)
     names = table.column_names
-    for name in ("id", "condition", "predicates"):
+    for name in ("id", "condition", "predicates", "priority"):
         if names.count(name) > 1:
             raise SubscriptionError(f"the table has two columns named {name!r}")
     if "id" not in names:
@@ -141,6 +171,20 @@ def _table(given: Any) -> pa.Table:
 
 def _one(table: pa.Table, name: str) -> pa.Array:
     return one_chunk(table.column(name))
+
+
+def _priorities(table: pa.Table) -> Int64s | None:
+    """The column of priorities, if there is one; null is 0."""
+    if "priority" not in table.column_names:
+        return None
+    column = _one(table, "priority")
+    if not (types.is_integer(column.type) or types.is_null(column.type)):
+        raise SubscriptionError(f"the column 'priority' is {column.type}, expected int64")
+    try:
+        found: Int64s = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid as why:
+        raise SubscriptionError(f"the column 'priority': {why}") from None
+    return found
 
 
 def _ids(engine: Engine, table: pa.Table) -> list[Id]:
@@ -199,7 +243,7 @@ def _predicate(given: Mapping[str, Any] | None, schema: Schema) -> Predicate:
         raise ConditionError("a predicate needs an attribute and a comparator")
     comparator = SYNONYMS.get(comparator, comparator)
     value, text = given.get("value"), given.get("text")
-    if comparator in _LISTS:
+    if comparator == "between" or comparator in LISTS:
         raise ConditionError(
             f"{comparator!r} takes several values; a predicate of a table has one",
             hint="write a condition in text, or a range as two predicates",

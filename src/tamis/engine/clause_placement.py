@@ -9,6 +9,7 @@ from tamis.encode.clause import Constraint
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.engine.compiled_condition import CompiledClause
+from tamis.engine.ids import Id
 from tamis.engine.residuals.program import Program
 from tamis.engine.slot_table import Slots
 from tamis.errors import MatcherError
@@ -86,3 +87,18 @@ def _follow(engine: Engine, moved: Mapping[int, Moved]) -> None:
     for attribute, labels in moved.items():
         engine.residuals.follow(attribute, labels)
         engine.matcher.follow(attribute, labels)
+
+
+def remove_subscription(engine: Engine, id: Id) -> None:
+    """Remove a subscription with its clauses. The caller holds the lock."""
+    slots = engine.slot_table.slots(id)
+    engine.torn = True
+    try:
+        remove_clauses(engine, slots)
+    except MatcherError:  # refused before any change
+        engine.torn = False
+        raise
+    engine.slot_table.remove(id)
+    for slot in slots.tolist():  # a repair needs the operators of what is there
+        engine.calls.remove(slot)
+    engine.torn = False

@@ -7,6 +7,7 @@ or in arithmetic, are not found.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tamis.encode.clause import Constraint, Folded, never_true
@@ -33,6 +34,7 @@ from tamis.model.condition import (
 )
 from tamis.model.elements.structs import list_name
 from tamis.model.open_schema import schema_for
+from tamis.model.times.moments import with_now
 from tamis.operators.registry import Operators
 from tamis.schedule.base import ON_FALSE, ON_TRUE
 
@@ -71,6 +73,7 @@ def compile_condition(
         if schema is not encoder.schema:
             encoder.extend(schema)
     check_condition(parsed, schema, operators.signatures, text, language, stored=stored)
+    parsed = with_now(parsed, schema)
     try:
         indexed = number_elements(parsed, encoder) if encoder.elements else parsed
         compiled = _compile_clauses(expand(indexed), encoder, operators)
@@ -103,7 +106,6 @@ def _compile_clauses(
     residuals = ResidualCompiler(encoder)
     for clause in clauses:
         try:
-            refuse_contradiction(clause.literals)
             found.append(_compile_clause(clause, encoder, operators, residuals, known))
         except NeverTrueError as error:
             refused.append(error)
@@ -121,6 +123,8 @@ def _compile_clause(
 ) -> CompiledClause:
     """Compile a clause that has passed the type check; refuse one that can never hold."""
     ordinary, calls, constraints, *_ = parts_of(clause.literals)
+    if constraints:
+        refuse_contradiction(constraints)
     folded = encoder.fold(ordinary, known)
     residual = residuals.program(clause, folded)
     if not calls:
@@ -172,10 +176,10 @@ def _text(literals: Clause) -> str:
     return to_text(parts[0] if len(parts) == 1 else And(parts))
 
 
-def refuse_contradiction(clause: Clause) -> None:
+def refuse_contradiction(constraints: Iterable[Literal[ValueConstraint]]) -> None:
     """Raise a `NeverTrueError` if no value of some variable satisfies all its constraints."""
     bounds: dict[str, list[tuple[Literal[ValueConstraint], Bound]]] = {}
-    for literal in parts_of(clause).constraints:
+    for literal in constraints:
         names = variable_names(literal.predicate)
         if len(names) == 1:
             (name,) = names

@@ -120,8 +120,8 @@ class ConditionSources:
 
     def saved(self) -> SavedPart:
         """All conditions in few columns: single ones in one, and tables joined by type."""
-        pieces: dict[pa.DataType, list[_Piece]] = {}
-        for piece in self._pieces():
+        pieces: dict[pa.DataType, list[SourceColumn]] = {}
+        for piece in self.columns():
             pieces.setdefault(piece.column.type, []).append(piece)
         joined = [piece for alike in pieces.values() for piece in _joined(alike)]
         top = max((int(piece.slots.max()) + 1 for piece in joined), default=0)
@@ -163,13 +163,14 @@ class ConditionSources:
         fits = (rows >= 0).all() and (rows < sizes[mine]).all()
         require(fits, "every condition is in its column")
 
-    def _pieces(self) -> Iterator[_Piece]:
+    def columns(self) -> Iterator[SourceColumn]:
+        """All conditions in columns; single ones in one, as text."""
         if self._single:
             texts = [
                 each if isinstance(each, str) else to_text(each) for each in self._single.values()
             ]
             slots = np.array(list(self._single), np.int64)
-            yield _Piece(slots, np.arange(len(slots)), pa.array(texts, pa.large_string()))
+            yield SourceColumn(slots, np.arange(len(slots)), pa.array(texts, pa.large_string()))
         live = np.flatnonzero(self._column_of >= 0)
         live = live[np.argsort(self._column_of[live], kind="stable")]
         numbers, firsts = np.unique(self._column_of[live], return_index=True)
@@ -177,10 +178,10 @@ class ConditionSources:
             column, rows = self._column[number][0], self._row_of[slots]
             if len(column) > 2 * len(rows):  # most rows are gone
                 column, rows = column.take(pa.array(rows)), np.arange(len(rows))
-            yield _Piece(slots, rows, column)
+            yield SourceColumn(slots, rows, column)
 
 
-class _Piece(NamedTuple):
+class SourceColumn(NamedTuple):
     """A column, and the row of each slot."""
 
     slots: Int64s
@@ -232,7 +233,7 @@ def check_predicates(kind: pa.DataType) -> None:
             raise wrong
 
 
-def _joined(pieces: list[_Piece]) -> list[_Piece]:
+def _joined(pieces: list[SourceColumn]) -> list[SourceColumn]:
     """Join pieces of one type; unchanged if one column cannot hold them all."""
     if len(pieces) == 1:
         return pieces
@@ -243,4 +244,4 @@ def _joined(pieces: list[_Piece]) -> list[_Piece]:
     before = np.cumsum([0, *(len(piece.column) for piece in pieces)])
     rows = [piece.rows + first for piece, first in zip(pieces, before[:-1], strict=True)]
     slots = np.concatenate([piece.slots for piece in pieces])
-    return [_Piece(slots, np.concatenate(rows), column)]
+    return [SourceColumn(slots, np.concatenate(rows), column)]

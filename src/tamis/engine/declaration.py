@@ -10,7 +10,7 @@ from tamis.engine.bulk_load import parsed
 from tamis.engine.compiled_condition import compile_condition
 from tamis.engine.element_engine import element_engine
 from tamis.engine.ids import Id
-from tamis.errors import ConditionError, SchemaError
+from tamis.errors import ConditionError, SchemaError, counted
 from tamis.language.dialects.registry import NATIVE
 from tamis.model.schema import Schema
 
@@ -22,13 +22,15 @@ _SHOWN = 10
 
 def declare(engine: Engine, schema: Schema) -> None:
     """Replace the schema of an engine; an error names the subscriptions that do not fit."""
+    if not isinstance(schema, Schema):
+        raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
     refused = _refused(engine, schema)
     if refused:
         shown = "".join(f"\n  {id!r}: {_reason(why)}" for id, why in refused[:_SHOWN])
         more = f"\n  and {len(refused) - _SHOWN:,} more" if len(refused) > _SHOWN else ""
-        raise SchemaError(
-            f"{len(refused):,} of {len(engine):,} subscriptions do not fit the schema:{shown}{more}"
-        )
+        every = counted(len(engine), "subscription")
+        many = counted(len(refused), f"of {every} does not", f"of {every} do not")
+        raise SchemaError(f"{many} fit the schema:{shown}{more}")
     # A repair builds everything again from the schema of the encoder and the conditions. If it is
     # interrupted, the next call goes on with it.
     ignored = engine.encoder.ignored

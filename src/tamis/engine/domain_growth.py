@@ -1,4 +1,4 @@
-"""Domain growth: the conditions that mention a grown domain are compiled again.
+"""A schema is extended: the conditions that mention a grown domain are compiled again.
 
 The names of a grown domain get other codes. A clause that could never hold with the earlier values
 may hold now. So conditions start over from what subscribers wrote.
@@ -15,7 +15,7 @@ from tamis.engine.clause_placement import place_clauses, remove_clauses
 from tamis.engine.compiled_condition import CompiledClause, compile_condition
 from tamis.engine.ids import Id
 from tamis.engine.repair import repair
-from tamis.errors import MatcherError, TamisError
+from tamis.errors import MatcherError, SchemaError, TamisError
 from tamis.language.dialects.registry import NATIVE
 from tamis.model.condition import Condition
 from tamis.model.schema import Schema
@@ -34,6 +34,22 @@ class _Again(NamedTuple):
     source: str | Condition
     clauses: list[CompiledClause]
     operators: Operators
+
+
+def extend_schema(engine: Engine, schema: Schema) -> None:
+    """Replace the schema of an engine by an extension of it. The caller holds the lock."""
+    if not isinstance(schema, Schema):
+        raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
+    if schema.is_open:  # it need not have what conditions here mention
+        schema = engine.schema.mentioning(schema.attributes)
+    schema.check_extends(engine.schema)
+    grown = schema.grown_attributes(engine.schema)
+    if grown:
+        extend_domains(engine, schema, grown)
+        return
+    engine.torn = True
+    engine.encoder.extend(schema)
+    engine.torn = False
 
 
 def extend_domains(engine: Engine, schema: Schema, names: Sequence[str]) -> None:

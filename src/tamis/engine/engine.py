@@ -15,15 +15,21 @@ from tamis.encode.tables.frames import ABSENT, check_missing
 from tamis.engine import bulk_load, declaration, repair, warm_start
 from tamis.engine.bulk_load import parsed
 from tamis.engine.calls.call_filter import CallFilter
-from tamis.engine.clause_placement import place_clauses, remove_clauses
+from tamis.engine.clause_placement import place_clauses, remove_subscription
 from tamis.engine.compiled_condition import CompiledCondition, compile_condition
-from tamis.engine.domain_growth import extend_domains
+from tamis.engine.domain_growth import extend_schema
+from tamis.engine.doors.dict_events import DictEvents
+from tamis.engine.doors.event_door import BAD, good_events
+from tamis.engine.doors.event_moments import Events, GivenMoment, moment_of_call
+from tamis.engine.doors.json_door import JsonDoor
 from tamis.engine.element_engine import element_engine, with_element_engines
 from tamis.engine.engine_lock import EngineLock
-from tamis.engine.event_door import BAD, encode_events, good_events
-from tamis.engine.explanation import explain_subscription
+from tamis.engine.explanation import explain_subscription, plan_of, summary_of
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
+from tamis.engine.priorities.first_matches import candidates, first_of
+from tamis.engine.priorities.priority_table import check_priority
+from tamis.engine.redundancy.redundancy_report import Progress, RedundancyReport
 from tamis.engine.residuals.residual_filter import ResidualFilter
 from tamis.engine.saved import saved_engine, snapshot
 from tamis.engine.slot_table import SlotTable
@@ -32,14 +38,15 @@ from tamis.language import to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.match.base import Matcher, Matches
 from tamis.match.bitmaps import Bitmaps
-from tamis.match.capabilities import Plans, match_bits
+from tamis.match.capabilities import match_bits
 from tamis.match.plan import LINES, Plan
-from tamis.match.registry import create, name_of
+from tamis.match.registry import create
 from tamis.model.condition import Condition
 from tamis.model.event import Event
 from tamis.model.explain import Explanation
 from tamis.model.frame_values import without_missing
 from tamis.model.schema import Schema
+from tamis.model.times.moments import read_moment
 from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
 from tamis.operators.report import Report
@@ -49,7 +56,7 @@ DEFAULT = "tamis"
 SCHEDULER = "adaptive"
 
 
-class Engine:
+class Engine(JsonDoor):
     """Live subscriptions over one schema, in memory.
 
     Without a schema it has the open one: any JSON object is an event, and conditions may mention
@@ -95,12 +102,13 @@ class Engine:
                 raise MatcherError("the matcher holds clauses already; each engine needs its own")
         self._lock = EngineLock()  # kernels release the GIL and share scratch buffers
         self.torn = False  # during a change, and after one that was interrupted
-        self.encoder = Encoder(schema, element_engine)
+        self.encoder: Encoder = Encoder(schema, element_engine)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.slot_table = SlotTable()
         self.patterns = PatternFilter()
         self.residuals = ResidualFilter()
         self.calls = CallFilter(Operators.of(operators), scheduler, remember)
+        self._dicts = DictEvents(self)
 
     @property
     def schema(self) -> Schema:
@@ -109,20 +117,9 @@ class Engine:
 
     def extend(self, schema: Schema) -> None:
         """Replace the schema by an extension of it; refuse any other schema."""
-        if not isinstance(schema, Schema):
-            raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
         with self._lock.mutex:
             self._ready()
-            if schema.is_open:  # it need not have what conditions here mention
-                schema = self.schema.mentioning(schema.attributes)
-            schema.check_extends(self.schema)
-            grown = schema.grown_attributes(self.schema)
-            if grown:
-                extend_domains(self, schema, grown)
-                return
-            self.torn = True
-            self.encoder.extend(schema)
-            self.torn = False
+            extend_schema(self, schema)
 
     def declare(self, schema: Schema) -> None:
         """Move to another schema, from the open one for example, with all subscriptions.
@@ -130,8 +127,6 @@ class Engine:
         Their conditions are checked against it first. If some do not fit, a `SchemaError` says
         which and why, and nothing changes.
         """
-        if not isinstance(schema, Schema):
-            raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
         with self._lock.mutex:
             self._ready()
             declaration.declare(self, schema)
@@ -143,11 +138,7 @@ class Engine:
             repair.repair(self)
 
     def __repr__(self) -> str:
-        called = f", {len(self.calls):,} clauses with operators" if self.calls else ""
-        return (
-            f"<Engine: {len(self):,} subscriptions over {len(self.schema.attributes) - 1} "
-            f"attributes, matcher {name_of(self.matcher) or type(self.matcher).__name__}{called}>"
-        )
+        return summary_of(self)
 
     def __len__(self) -> int:
         return len(self.slot_table)
@@ -166,24 +157,26 @@ class Engine:
         condition: str | Condition,
         id: Id | None = None,
         *,
+        priority: int = 0,
         language: str = NATIVE,
         stored: bool = False,
     ) -> Id:
         """Add a subscription and return its id: the one given, or the next number.
 
+        Of the subscriptions that match an event, the one with the highest `priority` is the first.
         `language` is the dialect of a condition in text, a name from `tamis.dialects()`. The engine
         keeps a condition in another dialect translated. A `stored` condition was accepted before
         and keeps its meaning, even if a bare word in it names an attribute by now.
         """
         with self._lock.mutex:
             self._ready()
-            checked = self.slot_table.check_new(id)
+            checked, priority = self.slot_table.check_new(id), check_priority(priority)
             self.encoder.forget_reserved()
             source, compiled = self.compile(condition, language, stored=stored)
             slots = self.slot_table.reserve(len(compiled))
             self.torn = True
             place_clauses(self, slots, compiled, np.repeat(slots[:1], len(slots)))
-            self.slot_table.add(checked, slots, source)
+            self.slot_table.add(checked, slots, source, priority)
             self.torn = False
             return checked
 
@@ -199,9 +192,9 @@ class Engine:
 
         The table has `id` (int64 or string) and either `condition` (text) or `predicates`: a list
         of structs of attribute, comparator, value (double) and text; value or text is null.
-        An empty list of predicates matches every event. `language` is the dialect of the
-        conditions, and `stored` is as in `subscribe`. `progress` is called with the rows done and
-        the rows in total. Returns the number of subscriptions.
+        An empty list of predicates matches every event. There may be a column `priority` (int64).
+        `language` is the dialect of the conditions, and `stored` is as in `subscribe`. `progress`
+        is called with the rows done and the rows in total. Returns the number of subscriptions.
         """
         with self._lock.mutex:
             self._ready()
@@ -212,17 +205,17 @@ class Engine:
         """Remove a subscription."""
         with self._lock.mutex:
             self._ready()
-            slots = self.slot_table.slots(id)
-            self.torn = True
-            try:
-                remove_clauses(self, slots)
-            except MatcherError:  # refused before any change
-                self.torn = False
-                raise
-            self.slot_table.remove(id)
-            for slot in slots.tolist():  # a repair needs the operators of what is there
-                self.calls.remove(slot)
-            self.torn = False
+            remove_subscription(self, id)
+
+    def priority(self, id: Id) -> int:
+        """The priority of a subscription."""
+        return self.slot_table.priority(id)
+
+    def set_priority(self, id: Id, priority: int) -> None:
+        """Give a subscription another priority. Its turn among equal ones stays."""
+        with self._lock.mutex:
+            self._ready()
+            self.slot_table.set_priority(id, check_priority(priority))
 
     def condition(self, id: Id) -> str | None:
         """The condition of a subscription as text; None if it has no predicates."""
@@ -238,89 +231,93 @@ class Engine:
 
     # -- events ------------------------------------------------------------------------------------
 
-    def match(self, event: Mapping[str, Any], *, missing: str | None = None) -> list[Id]:
-        """The ids of all subscriptions that match the event, in any order.
-
-        `missing` is as in `match_batch`.
-        """
+    def match(
+        self,
+        event: Mapping[str, Any],
+        *,
+        missing: str | None = None,
+        now: GivenMoment = None,
+        first: bool = False,
+    ) -> list[Id]:
+        """The ids of all subscriptions that match the event, in any order; see `match_batch`."""
         with self._lock.mutex:
             self._ready()
+            plain = missing is None and now is None and not first
+            if plain and (found := self._dicts.match(event)) is not None:
+                return found
             check_missing(missing)
             given = without_missing(event) if missing == ABSENT else event
-            batch = self.encoder.events([Event.of(self.schema, given)])
-            found: list[Id] = self.match_batch(batch)[0]
-            return found
+            batch = self.encoder.events([Event.of(self.schema, given)], moment_of_call(self, now))
+            return self.match_batch(batch, first=first)[0]
 
     def match_batch(
         self,
-        events: Iterable[Mapping[str, Any]] | EventBatch | Any,
+        events: Events,
         *,
         bad: str = "refuse",
         missing: str | None = None,
+        now: GivenMoment = None,
+        first: bool = False,
     ) -> Matches:
         """The matches of each event of a list of dicts, a table, or an encoded batch.
 
         A table is one of Arrow, or a DataFrame of pandas or polars. One bad event refuses them all;
         with `bad="skip"` it matches nothing, and with `bad="report"` the answer also has its row
         and the reason, in `refused`. With `missing="absent"`, NaN, NaT and NA are absent, as in a
-        DataFrame; with `missing="refuse"`, they make an event bad, as elsewhere.
+        DataFrame; with `missing="refuse"`, they make an event bad, as elsewhere. `now` is the
+        moment of all events, for conditions that mention it; the default is the present one. With
+        `first`, the answer has one match of each event at most: the one with the highest priority,
+        or of several the one that subscribed first.
         """
         if bad not in BAD:
             raise EventError(f"bad is one of {', '.join(map(repr, BAD))}, got {bad!r}")
         with self._lock.mutex:
             self._ready()
+            moment = moment_of_call(self, now, events)
             if bad != "refuse" and not isinstance(events, EventBatch):
-                good = good_events(self.encoder, events, missing)
-                return good.spread(self.match_batch(good.batch), bad)
-            batch = self._current(events, missing)
-            found = self.patterns.filter(batch, self.matcher.match(batch))
-            found = self.residuals.filter(batch, found, self.encoder)
+                good = good_events(self.encoder, events, missing, moment)
+                return good.spread(self.match_batch(good.batch, first=first), bad)
+            batch = self._dicts.batch(events, missing, moment)
+            found = self.matcher.match(batch)
+            if first:
+                found = candidates(self, found)
+            found = self.patterns.filter(batch, found)
+            found = self.residuals.filter(batch, found, self.encoder, moment)
             if self.calls:
                 with self._lock.in_operators:
                     found = self.calls.filter(batch, found, self.slot_table.owners(found.slots))
-            return self.slot_table.with_ids(found)
+            return self.slot_table.with_ids(first_of(self, found) if first else found)
 
-    def match_bitmap(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Bitmaps:
+    def match_bitmap(self, events: Events, *, now: GivenMoment = None) -> Bitmaps:
         """The same matches as bits, a row for each event: to count and to combine them."""
         with self._lock.mutex:
             self._ready()
-            batch = self._current(events)
+            moment = moment_of_call(self, now, events)
+            batch = self._dicts.batch(events, None, moment)
             found = match_bits(self.matcher, batch)
             self.patterns.filter_bits(batch, found)
-            self.residuals.filter_bits(batch, found, self.encoder)
+            self.residuals.filter_bits(batch, found, self.encoder, moment)
             with self._lock.in_operators:
                 self.calls.filter_bits(batch, found)
             return self.slot_table.bits_with_ids(found)
 
-    def _current(
-        self, events: Iterable[Mapping[str, Any]] | EventBatch | Any, missing: str | None = None
-    ) -> EventBatch:
-        batch = events if isinstance(events, EventBatch) else self.encode(events, missing=missing)
-        if batch.stamp != self.encoder.stamp:
-            raise EventError(
-                "the batch is out of date: subscriptions have brought new text constants since, or "
-                "another engine encoded it; encode it again"
-            )
-        return batch
-
     def encode(
-        self, events: Iterable[Mapping[str, Any]] | Any, *, missing: str | None = None
+        self, events: Events, *, missing: str | None = None, now: GivenMoment = None
     ) -> EventBatch:
-        """Validate and encode events, to match the same batch several times.
-
-        `missing` is as in `match_batch`.
-        """
+        """Validate and encode events, to match the same batch several times; see `match_batch`."""
         if self.torn or self.encoder.elements:  # elements are matched by an engine of their own
             with self._lock.mutex:
                 self._ready()
-                return encode_events(self.encoder, events, missing)
-        return encode_events(self.encoder, events, missing)
+                return self._dicts.batch(events, missing, moment_of_call(self, now))
+        moment = None if now is None else read_moment(now)  # else that of the match
+        return self._dicts.batch(events, missing, moment)
 
-    def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
+    def explain(self, id: Id, event: Mapping[str, Any], *, now: GivenMoment = None) -> Explanation:
         """Explain why a subscription matches an event or not, predicate by predicate."""
         with self._lock.mutex:
             self._ready()
-            return explain_subscription(self, id, event, self._lock.in_operators)
+            moment = None if now is None else read_moment(now)
+            return explain_subscription(self, id, event, self._lock.in_operators, moment)
 
     def report(self) -> Report:
         """The calls of operators, and the attributes of events that the schema ignores."""
@@ -332,22 +329,26 @@ class Engine:
         """The plan of the matcher: where it keeps the subscriptions, the expected cost, and why.
 
         With an `id`, also where the clauses of that subscription are, and what other places would
-        cost. At most `lines` things of each kind are listed. Raises a `MatcherError` if the matcher
-        has no plan, or none yet: it plans for the first events.
+        cost. At most `lines` things of each kind are listed; with 0, only the clauses of `id`. A
+        `MatcherError` says that the matcher has no plan, or none before the first events.
         """
         with self._lock.mutex:
             self._ready()
-            if not isinstance(self.matcher, Plans):
-                kind = type(self.matcher).__name__
-                raise MatcherError(f"a {kind} makes no plan; the matcher 'tamis' makes one")
-            slots = None if id is None else self.slot_table.slots(id)
-            return self.matcher.plan(slots, lines).named(list(self.schema.attributes))
+            return plan_of(self, id, lines)
 
     def expect(self, past: warm_start.PastStatistics) -> None:
         """Prepare for events like past ones (`tamis.store.Stats`), with the present clauses."""
         with self._lock.mutex:
             self._ready()
             warm_start.expect(self, past)
+
+    def redundancy(self, progress: Progress | None = None) -> RedundancyReport:
+        """Which subscriptions are copies, covered by another, never true, or always true."""
+        from tamis.engine.redundancy.find_redundancy import of_engine
+
+        with self._lock.mutex:
+            self._ready()
+            return of_engine(self, progress)
 
     # -- saving and closing ------------------------------------------------------------------------
 
@@ -399,7 +400,7 @@ class Engine:
     def __getstate__(self) -> dict[str, Any]:
         with self._lock.mutex:
             self._ready()
-            parts = {name: part for name, part in vars(self).items() if name != "_lock"}
+            parts = {k: part for k, part in vars(self).items() if k not in ("_lock", "_dicts")}
             for name in ("encoder", "slot_table", "patterns", "residuals"):
                 parts[name] = snapshot.pickled(parts[name])
             parts["matcher"] = snapshot.copied(self.matcher)
@@ -409,7 +410,7 @@ class Engine:
     def __setstate__(self, parts: dict[str, Any]) -> None:
         for name, part in parts.items():  # a shallow copy still holds snapshots
             vars(self)[name] = part.restored() if isinstance(part, snapshot.Snapshot) else part
-        self._lock = EngineLock()
+        self._lock, self._dicts = EngineLock(), DictEvents(self)
         self.encoder.restamp()  # the copies do not exchange batches
 
     def check(self) -> None:

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from tamis.engine.saved.saved_part import MappedTexts, SavedPart, texts
 from tamis.files.arrays import Int64s
 from tamis.files.saved_checks import array_of, require, whole
-from tamis.match.answers import SlotIds
+from tamis.match.answers import FoundSlots, SlotIds
 
 Id = int | str
+_FEW = 16  # ids
 
 
 class IdTable:
@@ -43,6 +44,20 @@ class IdTable:
             ids = SlotIds(self._number, known if self._texts else None)
             self._seen = ref(ids)
         return ids
+
+    def listed(self, slots: FoundSlots) -> list[Id]:
+        """The ids of slots as of now, resolved at once."""
+        if not self._texts:
+            found: list[Id] = self._number[slots].tolist()
+        elif len(slots) > _FEW or self._text is None:
+            found = self.now().of(slots).tolist()
+        else:  # a few steps of NumPy take longer
+            numbers, texts = self._number, self._text
+            found = [
+                int(numbers[slot]) if texts[slot] is None else texts[slot]
+                for slot in slots.tolist()
+            ]
+        return found
 
     def put(self, slot: int, id: Id) -> None:
         """Set the id of a slot."""

@@ -7,15 +7,16 @@ once per batch, and the candidates look up the result without a Python object ea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.encode.batch import EventBatch, Texts
 from tamis.encode.clause import Constraint, constraint_from_json, constraint_to_json
-from tamis.encode.intervals import before
+from tamis.encode.codes import TextCodec
 from tamis.engine.lazy_dict import Interner, LazyDict
 from tamis.engine.saved.saved_part import SavedPart, texts
 from tamis.errors import SavedIndexError
@@ -27,6 +28,8 @@ from tamis.match.bitmaps import Bitmaps
 
 _NO_TEST, _SEVERAL = -1, -2
 _STEP = 1 << 20  # candidates examined together
+_FEW = 4  # texts for each test, below which the tests are not tried one after the other
+_TABLE = 8  # bytes of a table of all tests and texts, for each pair that asks
 
 
 class PatternFilter:
@@ -39,11 +42,15 @@ class PatternFilter:
         self._numbers: Interner[Constraint] = Interner()
         self._uses: list[int] = []  # by number, as the next two
         self._tests: list[Constraint | str | None] = []  # text: as saved, not parsed yet
+        self._functions: dict[int, Callable[[str], bool]] = {}  # of tests, built lazily
         self._attribute = np.zeros(0, np.int64)
         self._of: LazyDict[int, tuple[int, ...]] = LazyDict()  # slot -> its tests
         # The test of each slot, or _NO_TEST, or _SEVERAL. The last entry is _NO_TEST: slots beyond
         # the end read it.
         self._test = np.full(1, _NO_TEST, np.int32)
+
+    def __len__(self) -> int:
+        return len(self._of)
 
     def add(self, slot: int, constraints: Sequence[Constraint]) -> None:
         """Keep the constraints of a clause that intervals do not express."""
@@ -67,6 +74,7 @@ class PatternFilter:
             if not self._uses[number]:
                 self._numbers.remove(test)
                 self._tests[number] = None
+                self._functions.pop(number, None)
         if not self._of:
             self._clear()
         return gone
@@ -87,6 +95,11 @@ class PatternFilter:
         assert {slot: int(self._test[slot]) for slot in found} == expected
         return {slot: tuple(map(self._known, numbers)) for slot, numbers in self._of.items()}
 
+    def asks(self, slots: FoundSlots) -> Bools:
+        """Whether each slot has patterns."""
+        asks: Bools = self._test.take(slots, mode="clip") != _NO_TEST
+        return asks
+
     def filter(self, batch: EventBatch, found: Matches) -> Matches:
         """The candidates whose texts match the patterns."""
         if not self._of:
@@ -94,8 +107,7 @@ class PatternFilter:
         patterned = [np.zeros(0, np.int64)]
         for first in range(0, len(found.slots), _STEP):  # bounds the temporary arrays
             part = found.slots[first : first + _STEP]
-            tests = self._test.take(part, mode="clip")
-            patterned.append(np.flatnonzero(tests != _NO_TEST) + first)
+            patterned.append(np.flatnonzero(self.asks(part)) + first)
         pairs = np.concatenate(patterned)
         events = np.searchsorted(found.starts, pairs, side="right") - 1
         return found.without(pairs[~self._fitting(batch, events, found.slots[pairs])])
@@ -127,6 +139,9 @@ class PatternFilter:
             fits[pairs[mine[~passed]]] = False
         return fits
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_functions": {}}
+
     def saved(self) -> SavedPart:
         """All tests as text, and the tests of each slot."""
         tests = [
@@ -151,7 +166,7 @@ class PatternFilter:
     def restore(self, saved: SavedPart, *, verify: bool = True) -> None:
         """Restore what `saved` returned. Tests are parsed lazily."""
         arrays = saved.arrays
-        self._tests = texts(saved, "tests", "test").to_pylist()
+        self._tests, self._functions = texts(saved, "tests", "test").to_pylist(), {}
         uses, self._attribute = array_of(arrays, "uses"), array_of(arrays, "attribute")
         free = [number for number, test in enumerate(self._tests) if test is None]
         self._test = array_of(arrays, "test", np.int32)
@@ -231,20 +246,44 @@ class PatternFilter:
             pair = np.repeat(np.arange(len(events)), last - first)
             offset = np.arange(len(pair)) - np.searchsorted(pair, pair)
             which = column.which[first[pair] + offset]
-        keys = tests[pair].astype(np.int64) * len(column.texts) + which
-        tried, at = np.unique(keys, return_inverse=True)
-        verdicts = np.array(
-            [
-                _passes(
-                    self._known(key // len(column.texts)), column.texts[key % len(column.texts)]
-                )
-                for key in tried.tolist()
-            ],
-            np.bool_,
-        )
         passed = np.zeros(len(events), np.bool_)
-        passed[pair[verdicts[at]]] = True
+        passed[pair[self._verdicts(column.texts, tests[pair], which)]] = True
         return passed
+
+    def _function(self, number: int) -> Callable[[str], bool]:
+        found = self._functions.get(number)
+        if found is None:
+            found = self._functions[number] = _compiled(self._known(number))
+        return found
+
+    def _verdicts(self, texts: list[str], tests: Int32s, which: Int64s) -> Bools:
+        """For each (test, text), whether the text passes. Each of them is tested once."""
+        numbers, row = np.unique(tests, return_inverse=True)
+        size = len(numbers) * len(texts)
+        keys = row.astype(np.int64) * len(texts) + which
+        if size <= _TABLE * len(keys):  # a table of all is smaller than the work of sorting
+            asked = np.zeros(size, np.bool_)
+            asked[keys] = True
+            tried, at = np.flatnonzero(asked), keys
+        else:
+            tried, at = np.unique(keys, return_inverse=True)
+        functions = [self._function(number) for number in numbers.tolist()]
+        if len(tried) < _FEW * len(numbers):  # one event, or few
+            pairs = (divmod(key, len(texts)) for key in tried.tolist())
+            found = np.array([functions[place](texts[each]) for place, each in pairs], np.bool_)
+        else:
+            found = np.zeros(len(tried), np.bool_)
+            ends = np.searchsorted(tried, np.arange(len(numbers) + 1) * len(texts))
+            for place, holds in enumerate(functions):
+                mine = slice(ends[place], ends[place + 1])
+                chosen = (tried[mine] - place * len(texts)).tolist()
+                found[mine] = [holds(texts[each]) for each in chosen]
+        if at is keys:
+            every = np.zeros(size, np.bool_)
+            every[tried] = found
+            found = every
+        verdicts: Bools = found[at]
+        return verdicts
 
 
 def _parsed(text: str, attribute: int) -> Constraint:
@@ -258,9 +297,14 @@ def _parsed(text: str, attribute: int) -> Constraint:
     return found
 
 
-def _passes(test: Constraint, text: str) -> bool:
-    """Whether a text is in the intervals and passes all patterns."""
-    cut = before(text)
-    return any(low <= cut < high for low, high in test.intervals) and all(
-        pattern.matches(text) == positive for pattern, positive in test.patterns
+def _compiled(test: Constraint) -> Callable[[str], bool]:
+    """The function of a test: whether a text is in the intervals and passes all checks."""
+    checks = [(check.compiled(), positive) for check, positive in test.patterns]
+    intervals = test.intervals
+    if intervals == TextCodec.texts and len(checks) == 1:  # most tests
+        ((holds, positive),) = checks
+        return holds if positive else lambda text: not holds(text)
+    return lambda text: (
+        all(holds(text) == positive for holds, positive in checks)
+        and any(low <= (0, text, 0) < high for low, high in intervals)
     )

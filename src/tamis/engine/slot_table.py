@@ -20,6 +20,7 @@ import pyarrow as pa
 from tamis.engine.condition_sources import ConditionSource, ConditionSources
 from tamis.engine.ids import Id, IdTable
 from tamis.engine.lazy_dict import LazyDict
+from tamis.engine.priorities.priority_table import PriorityTable, Ranks
 from tamis.engine.saved.saved_part import SavedPart
 from tamis.errors import SubscriptionError
 from tamis.files.arrays import Int32s, Int64s
@@ -52,6 +53,7 @@ class SlotTable:
         self._top = 0
         self._ids = IdTable()
         self._sources = ConditionSources()
+        self._priorities = PriorityTable()
 
     def __len__(self) -> int:
         return len(self._leader_of)
@@ -103,7 +105,7 @@ class SlotTable:
             [np.array(reused, np.int64), np.arange(self._top, self._top + fresh, dtype=np.int64)]
         )
 
-    def add(self, id: Id, slots: Slots, source: str | Condition) -> None:
+    def add(self, id: Id, slots: Slots, source: str | Condition, priority: int = 0) -> None:
         """Give a subscription slots that were just reserved."""
         leader, *followers = listed = slots.tolist()
         self._take(len(listed), max(listed))
@@ -113,9 +115,17 @@ class SlotTable:
         self._sources.keep(leader, source)
         self._ids.put(leader, id)
         self._next += id == self._next
+        self._priorities.add(id, slots, priority)
         self._leader_of[id] = leader
 
-    def add_table(self, ids: Sequence[Id], slots: Slots, counts: Slots, column: pa.Array) -> None:
+    def add_table(
+        self,
+        ids: Sequence[Id],
+        slots: Slots,
+        counts: Slots,
+        column: pa.Array,
+        priorities: Int64s | None = None,
+    ) -> None:
         """Give row i of a table the next `counts[i]` of the reserved slots."""
         self._take(len(slots), int(slots.max()))
         firsts = np.cumsum(counts) - counts
@@ -126,6 +136,7 @@ class SlotTable:
             self._followers[int(run[0])] = run[1:].tolist()
         self._sources.keep_table(leaders, column)
         self._ids.put_all(leaders, ids)
+        self._priorities.add_table(ids, slots, counts, priorities)
         self._leader_of.put_all(zip(ids, leaders.tolist(), strict=True))
 
     def remove(self, id: Id) -> None:
@@ -135,12 +146,14 @@ class SlotTable:
         if not self._leader_of:
             self._clear()  # but keep counting: a number is never given out again
             return
+        self._priorities.remove(id)
         self._vacate(id, leader)
 
     def move(self, id: Id, slots: Slots, source: str | Condition) -> None:
         """Give a subscription slots that were just reserved, in place of those that it has."""
         leader = self._known(id)
-        self.add(id, slots, source)
+        self.add(id, slots, source, self._priorities.of(id))
+        self._priorities.move(id, leader, slots)
         self._vacate(id, leader)
 
     def _vacate(self, id: Id, leader: int) -> None:
@@ -153,6 +166,25 @@ class SlotTable:
         self._sources.drop(leader)
         self._ids.drop(leader, id)
 
+    def priority(self, id: Id) -> int:
+        """The priority of a subscription."""
+        self._known(id)
+        return self._priorities.of(id)
+
+    def set_priority(self, id: Id, priority: int) -> None:
+        """Give a subscription another priority."""
+        self._priorities.change(id, self.slots(id), priority)
+
+    def ranks(self) -> Ranks:
+        """The priority and the arrival of the subscription of each slot."""
+        return self._priorities.ranks(self._leader_of, self._leaders(), self._top)
+
+    def _leaders(self) -> Slots:
+        """The leader of each slot; a free slot is its own."""
+        own = np.arange(self._top, dtype=np.int64)
+        leaders = self._leader.take(own, mode="clip")
+        return np.where(leaders == _ALONE, own, leaders)
+
     def source(self, id: Id) -> ConditionSource:
         """The condition of a subscription, as it was given."""
         return self._sources.of(self._known(id))
@@ -161,6 +193,11 @@ class SlotTable:
         """The id, the leader and the condition of all subscriptions, in order of arrival."""
         for id, leader in self._leader_of.items():
             yield id, leader, self._sources.of(leader)
+
+    def columns(self) -> Iterator[tuple[list[Id], pa.Array]]:
+        """The conditions of all subscriptions in columns, with their ids."""
+        for slots, rows, column in self._sources.columns():
+            yield self._ids.now().of(slots).tolist(), column.take(pa.array(rows))
 
     def mentioning(self, names: Sequence[str]) -> list[int]:
         """The leaders whose conditions may mention one of these attributes; all that do."""
@@ -177,6 +214,7 @@ class SlotTable:
         self._next = old._next
         leaders, self._leader_of = self._leader_of, LazyDict()
         self._leader_of.put_all((id, leaders[id]) for id in old._leader_of)
+        self._priorities.continue_from(old._priorities, leaders)
 
     def check(self) -> dict[int, int]:
         """Raise if an invariant is broken; return the leader of each slot in use."""
@@ -194,6 +232,7 @@ class SlotTable:
         assert self._leader[-1] == _ALONE
         self._ids.check(dict(zip(leaders, self._leader_of, strict=True)))
         self._sources.check(leaders)
+        self._priorities.check(self._leader_of, self._leaders(), self._top)
         return owners
 
     # -- slots to subscriptions --------------------------------------------------------------------
@@ -203,6 +242,15 @@ class SlotTable:
         if self._followers:
             found = self._distinct(found)
         return Matches(found.starts, found.slots, self._ids.now())
+
+    def ids_of(self, slots: FoundSlots) -> list[Id]:
+        """The ids of the slots that one event matched, each subscription once."""
+        if self._followers:
+            leaders = self._leader.take(slots, mode="clip")
+            if leaders.max() != _ALONE:
+                own = np.where(leaders == _ALONE, slots, leaders)
+                slots = np.array(list(dict.fromkeys(own.tolist())), np.int64)
+        return self._ids.listed(slots)
 
     def bits_with_ids(self, found: Bitmaps) -> Bitmaps:
         """The same for bits."""
@@ -266,6 +314,7 @@ class SlotTable:
                 "followed": np.array(list(self._followers), np.int64),
                 "follower_starts": np.cumsum([0, *map(len, followers)], dtype=np.int64),
                 "followers": np.array([slot for each in followers for slot in each], np.int64),
+                **self._priorities.saved(self._leader_of),
             },
             {"next": self._next, "top": self._top},
             {},
@@ -295,6 +344,12 @@ class SlotTable:
             _check_leaders(self._leader, order, followed, runs, starts)
             self._sources.check_saved(order)
         self._free, ids = free.tolist(), self._ids.now()
+        if "priority" in arrays:
+            chosen, given = array_of(arrays, "prioritised"), array_of(arrays, "priority")
+            alike = len(np.unique(chosen)) == len(chosen) == len(given)
+            known = bool(np.isin(chosen, order).all() and given.all())
+            require(alike and known, "'prioritised' are leaders, each with a priority")
+            self._priorities.restore(ids.of(chosen).tolist(), given)
 
         def leader_of() -> dict[Id, int]:
             found = dict(zip(ids.of(order).tolist(), order.tolist(), strict=True))

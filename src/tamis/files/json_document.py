@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +45,14 @@ def read_json(
 
 
 def read_object(path: Path, error: type[TamisError]) -> dict[str, Any]:
-    """Read the object in a JSON file; raise `error` if it is damaged, `OSError` if it is gone."""
+    """Read the object in a JSON file; raise `error` if it is damaged, `OSError` if it is gone.
+
+    A file whose name ends in `.gz` is unpacked.
+    """
+    written = path.read_bytes()
     try:
-        document = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as why:
+        document = json.loads(gzip.decompress(written) if path.suffix == ".gz" else written)
+    except (ValueError, RecursionError, EOFError, gzip.BadGzipFile, zlib.error) as why:
         raise error(f"{path}: is damaged, it is not valid JSON: {why}") from None
     if not isinstance(document, dict):
         raise error(f"{path}: is damaged, it does not hold a JSON object")

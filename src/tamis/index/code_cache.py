@@ -42,6 +42,7 @@ from numba.core.serialize import dumps
 from tamis.files.atomic import atomic_file
 from tamis.files.checksum import DIGEST, digest
 
+_COMPLETE = ("complete",)  # in place of the types of arguments
 _DAY = 86_400  # seconds
 _UNUSED_DAYS = 30
 # Code, or the temporary file of a process that was killed. Other files may lie in the same folder.
@@ -95,6 +96,19 @@ class CodeCache:
             _warn(self._folders[0])
         else:
             _sweep(written)
+
+    def mark_complete(self, codegen: Any) -> None:
+        """Note that code for all types that this function is called with has been saved."""
+        name = self._name(_COMPLETE, codegen)
+        any(write(each / name, b"") for each in self._folders)
+
+    def is_complete(self, codegen: Any) -> bool:
+        """Whether that was noted, by any process."""
+        name = self._name(_COMPLETE, codegen)
+        found = next((each / name for each in self._folders if (each / name).exists()), None)
+        if found is not None:
+            _mark_used(found)
+        return found is not None
 
     def _name(self, types: Any, codegen: Any) -> str:
         """A file name that is unique to this code."""
@@ -164,6 +178,12 @@ def _is_private(folder: Path) -> bool:
     except OSError:
         return True  # there is nothing to run; `write` creates it for this user alone
     return found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022
+
+
+def is_writable(folder: Path) -> bool:
+    """Whether files can be written to a folder, which is made if it does not exist."""
+    there = next((each for each in (folder, *folder.parents) if each.exists()), folder)
+    return os.access(there, os.W_OK)
 
 
 def read(path: Path) -> bytes | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from numba import config, njit
 from numba.core import serialize
 
-from tamis.index.code_cache import CodeCache, private_folders
+from tamis.index.code_cache import CodeCache, is_writable, private_folders
 
 if TYPE_CHECKING:
     from numba import Dispatcher
@@ -66,3 +66,25 @@ def inlined(function: Callable[_P, _R]) -> Dispatcher[_P, _R]:
     26 ns per clause with calls, 19 ns without).
     """
     return _compiled(function, inline="always")
+
+
+def is_compiled(*kernels: Dispatcher[..., Any]) -> bool:
+    """Whether the code of kernels, and of all that they call, is on disk: somebody noted that.
+
+    True as well if no code can be saved, because then every process compiles for itself.
+    """
+    if config.DISABLE_JIT or not any(map(is_writable, _FOLDERS)):
+        return True
+    return all(each._cache.is_complete(each.targetctx.codegen()) for each in kernels)
+
+
+def note_compiled(*kernels: Dispatcher[..., Any]) -> None:
+    """Note that the code of kernels is on disk, for all types with which they are called."""
+    if not config.DISABLE_JIT:
+        for each in kernels:
+            each._cache.mark_complete(each.targetctx.codegen())
+
+
+def cache_folder() -> Path:
+    """The folder that code is saved in."""
+    return next(filter(is_writable, _FOLDERS), _FOLDERS[0])

@@ -22,7 +22,7 @@ def answer_arrays(pairs: Int64s, width: int) -> tuple[Int64s, Int64s, Int64s, In
     """
     starts, slots = np.zeros(len(pairs), np.int64), np.empty(1024, np.int64)
     first, last = np.zeros(width, np.int64), np.zeros(width, np.int64)
-    return starts, slots, np.zeros(4, np.int64), first, last
+    return starts, slots, np.zeros(5, np.int64), first, last
 
 
 @kernel

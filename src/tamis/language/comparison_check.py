@@ -15,16 +15,23 @@ from tamis.model.condition import (
     AttributeValue,
     Comparison,
     Constant,
+    Duration,
     Expression,
+    Now,
+    Operand,
     Variable,
     Word,
+    operands,
 )
 from tamis.model.domain import Domain, RefusalError, show
 from tamis.model.printer import expression_text, name_text
 from tamis.model.schema import Schema
+from tamis.model.times.durations import UNITS
 
 _NUMBERS = ("integer", "decimal")
-DYNAMIC = "dynamic"
+DYNAMIC, TIMESTAMP, DURATION = "dynamic", "timestamp", "duration"
+_OF_TIME = frozenset((TIMESTAMP, DURATION))
+_DECLARE = "a dynamic attribute has no times: declare it as a timestamp in a schema"
 
 
 def check_comparison(
@@ -67,6 +74,8 @@ class _ComparisonCheck:
             self._check_dynamic(left, right)
             return
         if left != right:
+            if {left, right} <= _OF_TIME or {left, right} & {DURATION}:
+                raise self._times_differ(left, right)
             other = " of another domain" if _shown(left) == _shown(right) else ""
             raise ConditionError(
                 f"{expression_text(comparison.left)} is {_shown(left)}, "
@@ -91,6 +100,7 @@ class _ComparisonCheck:
                 raise ConditionError(
                     f"{_shown(kind)} is not compared with a dynamic attribute",
                     span=self.comparison.span,
+                    hint=_DECLARE if kind in _OF_TIME else None,
                 )
 
     def _kind(self, expression: Expression) -> str | Domain:
@@ -100,19 +110,72 @@ class _ComparisonCheck:
         if isinstance(expression, Arithmetic):
             if expression.sign not in SIGNS:
                 raise ConditionError(f"{show(expression.sign)} is not one of + - * /")
-            for side in (expression.left, expression.right):
-                kind = self._kind(side)
+            kinds = self._kind(expression.left), self._kind(expression.right)
+            if not _OF_TIME.isdisjoint(kinds):
+                return self._of_times(expression, *kinds)
+            for side, kind in zip((expression.left, expression.right), kinds, strict=True):
                 if kind not in ("number", DYNAMIC):
                     raise ConditionError(
                         f"{expression_text(side)} is {_shown(kind)}; arithmetic takes numbers",
                         span=self.comparison.span,
                     )
             return "number"
+        if isinstance(expression, Now | Duration):
+            return TIMESTAMP if isinstance(expression, Now) else DURATION
         if isinstance(expression, Variable):
             raise ConditionError(
                 "a variable cannot be compared with an attribute", span=self.comparison.span
             )
         return self._constant(expression)
+
+    def _of_times(self, sum: Arithmetic, left: str | Domain, right: str | Domain) -> str:
+        """The kind of arithmetic on times; refuses what has no meaning."""
+        if sum.sign in ("+", "-") and DURATION in (left, right):
+            if (type(sum.left), sum.left, sum.sign) == (int, 0, "-"):
+                return DURATION  # the duration with another sign
+            if left == right:
+                return DURATION
+            if (left, right) == (TIMESTAMP, DURATION):
+                return TIMESTAMP
+            if (left, sum.sign, right) == (DURATION, "+", TIMESTAMP):
+                return TIMESTAMP
+        if (left, sum.sign, right) == (TIMESTAMP, "-", TIMESTAMP):
+            return DURATION
+        if sum.sign in ("*", "/"):
+            hint = "a duration has no factor: write the product, as in 90min"
+        elif "number" in (left, right):
+            hint = "a duration has a unit, as in 30min; units: " + " ".join(UNITS)
+        elif DYNAMIC in (left, right):
+            hint = _DECLARE
+        elif "text" in (left, right):
+            hint = "in arithmetic, times are attributes and now"
+        else:
+            hint = "a time minus a time is a duration; a time plus or minus a duration is a time"
+        raise ConditionError(
+            f"{expression_text(sum)} is {_shown(left)} {sum.sign} {_shown(right)}, "
+            "which has no meaning",
+            span=self.comparison.span,
+            hint=hint,
+        )
+
+    def _times_differ(self, left: str | Domain, right: str | Domain) -> ConditionError:
+        """The error for a duration that is compared with something else, or a time with `now`."""
+        sides = self.comparison.left, self.comparison.right
+        hint = "a duration is compared with a duration, as in: @closes - @opens < 2h"
+        if any(self._is_dynamic(each) for each in operands(self.comparison)):
+            hint = _DECLARE
+        elif "number" in (left, right):
+            hint = "a duration has a unit, as in 30min; units: " + " ".join(UNITS)
+        return ConditionError(
+            f"{expression_text(sides[0])} is {_shown(left)}, "
+            f"but {expression_text(sides[1])} is {_shown(right)}",
+            span=self.comparison.span,
+            hint=hint,
+        )
+
+    def _is_dynamic(self, operand: Operand) -> bool:
+        domain = self.attributes.get(operand.name) if isinstance(operand, AttributeValue) else None
+        return domain is not None and domain.kind == DYNAMIC
 
     def _attribute(self, value: AttributeValue) -> str | Domain:
         domain = self.attributes.get(value.name)

@@ -7,6 +7,7 @@ from math import isfinite
 
 from tamis.model.condition import Constant, Word
 from tamis.model.domain import Boolean, Domain, Integer, Text
+from tamis.model.times.moments import NOW_WORDS
 
 _DOMAINS: Mapping[str, Domain] = {"number": Integer(), "text": Text(), "boolean": Boolean()}
 
@@ -38,6 +39,8 @@ def value_hint(domain: Domain, item: object, attributes: Container[str], stem: s
         return "write true or false, without quotes"
     if domain.kind in ("integer", "decimal") and isinstance(item, str) and _is_number(item):
         return f"write {item}, without quotes"
+    if domain.kind == "timestamp" and isinstance(item, Word) and item in NOW_WORDS:
+        return "now is compared by = != < <= > >=, as in: at > now - 1h"
     if domain.kind == "timestamp" and not isinstance(item, str):
         return "write a time as 2026-01-31 or 2026-01-31T12:00:00Z"
     return None

@@ -5,12 +5,22 @@ from __future__ import annotations
 from tamis.errors import ConditionError
 from tamis.language import spans
 from tamis.language.constants import kind_of_constant, kind_text
-from tamis.model.condition import ORDER, TEXT, Predicate
+from tamis.model.condition import OF_KIND, ORDER, TEXT, Predicate
+from tamis.model.domain import show
+from tamis.model.dynamic import KINDS
 
 
 def check_dynamic(predicate: Predicate, text: str | None) -> None:
     """Refuse comparators that the kind of the constant lacks, and a range between two kinds."""
     comparator, value = predicate.comparator, predicate.value
+    if comparator == OF_KIND and isinstance(value, tuple):
+        for position, word in enumerate(value):
+            if word not in KINDS:
+                raise ConditionError(
+                    f"{show(word)} is not a kind of values",
+                    span=spans.part_of_predicate(text, predicate, 2 + position),
+                    hint="kinds are: " + ", ".join(KINDS),
+                )
     given = [each for each in (value if isinstance(value, tuple) else (value,)) if each is not None]
     kinds = [kind_of_constant(each) for each in given]
     for position, kind in enumerate(kinds):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tamis.errors import nearest
-from tamis.model.condition import SIGNS
+from tamis.model.condition import LISTS, SIGNS, SUBSTRING
 from tamis.model.printer import name_text
+from tamis.model.times.durations import UNITS
 
 if TYPE_CHECKING:
     from tamis.language.lexer import Token
@@ -17,11 +19,11 @@ FUNCTIONS = ("lower", "upper", "trim", "length", "len", "abs", "round", "coalesc
 NO_FUNCTIONS = "a condition compares attributes as they are; it has no functions"
 ARITHMETIC = "arithmetic takes variables, attributes (@price) and numbers; put text in quotes"
 _COMPARATORS = (
-    "comparators: = != < <= > >= in between exists missing contains excludes like, starts with, "
-    "ends with"
+    "comparators: = != < <= > >= in between exists missing contains excludes like matches within, "
+    "starts with, ends with, has substring, subset of, superset of"
 )
 _MEANT = {
-    **dict.fromkeys(("includes", "include", "has", "contain"), "contains"),
+    **dict.fromkeys(("includes", "include", "contain"), "contains"),
     **dict.fromkeys(("startswith", "start", "begins", "beginswith", "prefix"), "starts with"),
     **dict.fromkeys(("endswith", "end", "suffix"), "ends with"),
     **dict.fromkeys(("equals", "equal", "eq"), "="),
@@ -29,13 +31,17 @@ _MEANT = {
     **dict.fromkeys(("lt", "below", "under"), "<"),
     **dict.fromkeys(("gt", "above", "over"), ">"),
 }
-_PATTERNS = ("matches", "match", "regex", "regexp", "rlike", "ilike", "glob")
+_PATTERNS = ("match", "regex", "regexp", "rlike", "glob")
 _QUANTIFIERS = {
     **dict.fromkeys(("any", "each"), "some item in items (…)"),
     **dict.fromkeys(("all", "every"), "not some item in items (not …)"),
     **dict.fromkeys(("no", "none"), "not some item in items (…)"),
 }
 _ROUND_QUOTES = "\u201c\u201d\u201e\u2018\u2019\u201a\xab\xbb"
+_TIME = re.compile(
+    r"[\d.]+(m|mins|minutes?|secs?|seconds?|hrs?|hours?|days?|weeks?|mo|months?|y|yrs?|years?|ns)",
+    re.IGNORECASE,
+)
 _WORDS = ("contains", "excludes", "exists", "missing", "between", "like")
 
 
@@ -55,9 +61,18 @@ def comparator_hint(name: str, tokens: list[Token], at: int) -> str:
     if lower in _MEANT:
         return f"did you mean {_MEANT[lower]!r}?"
     if lower in _PATTERNS:
-        return f'for a pattern, write: {name_text(name)} like "%oak%"'
+        return f'for a pattern, write: {name_text(name)} like "%oak%", or matches "oa?k"'
+    if lower == "ilike":
+        return f'write: {name_text(name)} like "%oak%" ignoring case'
     found = nearest(word, _WORDS) or ""
     return found if found.startswith("did") else _COMPARATORS
+
+
+def phrase_hint(name: str, comparator: str) -> str:
+    """A hint for a comparator of two words, of which only the first is there."""
+    value = "(…)" if comparator in LISTS else '"…"'
+    one = f"; for one of several values: {name_text(name)} contains …"
+    return f"write: {name_text(name)} {comparator} {value}{one if comparator == SUBSTRING else ''}"
 
 
 def unknown_attribute_hint(
@@ -109,7 +124,7 @@ def character_hint(character: str, text: str, start: int) -> str:
         "≤": "write <=",
         "≥": "write >=",
         "≠": "write !=",
-        "~": 'for a pattern, write: title like "%oak%"',
+        "~": 'for a pattern, write: title like "%oak%", or matches "oa?k"',
         ";": "a condition is one expression; join with 'and'",
         "#": "a condition has no comments",
         ":": "write = to compare; a name with a colon goes in backquotes",
@@ -132,4 +147,6 @@ def number_hint(word: str) -> str:
         return "dots join the parts of a name, as in seller.rating; put text in quotes"
     if word.count(".") > 1:
         return "a date is written as 2026-01-31; put text in quotes"
+    if _TIME.fullmatch(word):
+        return "a duration is written as 30min; units: " + " ".join(UNITS)
     return "write a number as 1000, 0.5 or 1e3; put text in quotes"

@@ -12,6 +12,7 @@ from tamis.errors import ConditionError
 from tamis.language.hints import character_hint, number_hint
 from tamis.model.condition import NAME, SYNONYMS
 from tamis.model.printer import DATE, KEYWORDS
+from tamis.model.times.durations import DURATION
 
 Token = tuple[str, str, int, int]
 
@@ -19,6 +20,7 @@ _TOKEN = re.compile(
     rf"""\s*(?:
       (?P<name>{NAME.pattern})
     | (?P<date>{DATE.pattern})(?![\w.])
+    | (?P<duration>{DURATION.pattern})(?![\w.])
     | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)(?![\w.])
     | (?P<mark><=|>=|!=|<>|==|[=<>(),+*/-])
     | \?(?P<variable>{NAME.pattern})

@@ -9,6 +9,7 @@ DEPTH_LIMIT = 100  # levels of parentheses and `not`
 LIST_LIMIT = 10_000  # values in one `in`
 PREDICATE_LIMIT = 10_000  # predicates, calls and constraints
 VALUE_LIMIT = 100_000  # in all lists together
+WILDCARD_LIMIT = 1_000  # characters of a `like` with `_`, whose search is quadratic
 CALL_LIMIT = 1_000  # clauses of a condition with calls
 
 

@@ -13,7 +13,9 @@ from tamis.errors import ConditionError, LimitError
 from tamis.language.limits import CALL_LIMIT, DEPTH_LIMIT, PREDICATE_LIMIT, VALUE_LIMIT
 from tamis.model.condition import (
     IS_NULL,
+    IS_SCALAR,
     LEAVES,
+    SUPERSET,
     And,
     Arithmetic,
     Call,
@@ -37,6 +39,9 @@ _TOO_DEEP = f"nested deeper than {DEPTH_LIMIT} levels"
 _FEW = 64  # predicates of a plain condition, each with a list of up to _SHORT_LIST values
 _SHORT_LIST = VALUE_LIMIT // _FEW // 2
 _EXPANSION = 16  # an `and` is multiplied out to at most this many clauses
+
+
+_ABSENT_OR = ((IS_NULL, True), (IS_SCALAR, False))
 
 
 class PartialClause(NamedTuple):
@@ -206,6 +211,8 @@ def _expand(condition: Condition, positive: bool) -> list[PartialClause]:
         bound = tuple(Literal(Predicate(name, "exists"), True) for name in attributes_of(condition))
         return [PartialClause(bound, (Literal(condition, positive),))]
     if isinstance(condition, LEAVES):
+        if isinstance(condition, Predicate) and condition.comparator == SUPERSET:
+            return _expand(as_contains(condition), positive)
         return [PartialClause((each,)) for each in leaf_cases(Literal(condition, positive))]
     if isinstance(condition, Not):
         return _expand(condition.part, not positive)
@@ -237,16 +244,28 @@ def _expand(condition: Condition, positive: bool) -> list[PartialClause]:
 def _is_split(leaf: Leaf) -> bool:
     """Whether a leaf is more than one literal of a clause."""
     return isinstance(leaf, Comparison) or (
-        isinstance(leaf, Predicate) and leaf.comparator == IS_NULL
+        isinstance(leaf, Predicate) and leaf.comparator in (IS_NULL, IS_SCALAR, SUPERSET)
     )
 
 
 def leaf_cases(literal: Literal[Any]) -> list[Literal[Any]]:
-    """A leaf as a disjunction: `is null` is `missing`, or that the attribute is bound to null."""
+    """A leaf as a disjunction: `is null` is `missing`, or that the attribute is bound to null.
+
+    Likewise `not x is scalar` is `missing`, or that the attribute is bound to objects.
+    """
     leaf, positive = literal
-    if positive and isinstance(leaf, Predicate) and leaf.comparator == IS_NULL:
+    if isinstance(leaf, Predicate) and (leaf.comparator, positive) in _ABSENT_OR:
         return [Literal(Predicate(leaf.attribute, "missing", None, leaf.span), True), literal]
     return [literal]
+
+
+def as_contains(predicate: Predicate) -> Condition:
+    """`x superset of (a, b)` as `x contains a and x contains b`."""
+    assert isinstance(predicate.value, tuple)
+    parts = tuple(
+        Predicate(predicate.attribute, "contains", item, predicate.span) for item in predicate.value
+    )
+    return parts[0] if len(parts) == 1 else And(parts)
 
 
 def _has_calls(clauses: list[PartialClause]) -> bool:

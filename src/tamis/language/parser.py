@@ -4,13 +4,15 @@
     conjunction = unary { "and" unary }
     unary       = "not" unary | "(" condition ")" | predicate | comparison | call | constraint
                 | "some" name "in" name "(" condition ")"
-    predicate   = name comparator constants | name "is" [ "not" ] "null" | name
+    predicate   = name comparator constants [ "ignoring" "case" ] | name
+                | name "is" [ "not" ] ( "null" | "scalar" )
     call        = name "(" [ argument { "," argument } ] ")"
     constraint  = sum comparator sum
     comparison  = ( name | sum ) comparator sum, where a sum has "@" name
     sum         = product { ( "+" | "-" ) product }
     product     = signed { ( "*" | "/" ) signed }
-    signed      = "-" signed | variable | "@" name | constant | "(" sum ")"
+    signed      = "-" signed | variable | "@" name | constant | [ "-" ] duration | "now"
+                | "(" sum ")"
 
 A parenthesis may open a condition or a sum; only what follows tells which. Its content is parsed
 once, as whichever it turns out to be: the parser never backtracks.
@@ -22,7 +24,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from math import isfinite
 
 from tamis.errors import ConditionError, LimitError, SchemaError
 from tamis.language.hints import (
@@ -31,48 +32,69 @@ from tamis.language.hints import (
     SOME_EXAMPLE,
     comparator_hint,
     misplaced_hint,
+    phrase_hint,
 )
 from tamis.language.limits import DEPTH_LIMIT, TEXT_LIMIT, check_length
 from tamis.language.normal_form import height
+from tamis.language.simplest_form import mirrored, simplest
 from tamis.language.token_reader import OPERANDS, TokenReader
 from tamis.language.type_check import check
 from tamis.model.condition import (
     COMPLEMENTS,
-    COMPUTE,
+    FOLDED,
+    IGNORING_CASE,
     IS_NULL,
+    IS_SCALAR,
+    LISTS,
     NAME,
+    OF_KIND,
+    REGULAR,
     SIGNS,
     STATES,
+    SUBSET,
+    SUBSTRING,
+    SUPERSET,
+    WITHIN,
     And,
-    Arithmetic,
     AttributeValue,
     Call,
     Comparison,
     Condition,
     Constant,
+    Duration,
     Expression,
     Not,
+    Now,
     Or,
     Predicate,
     Some,
     Value,
     ValueConstraint,
     Variable,
-    Word,
     operands,
 )
 from tamis.model.elements.element_names import without_variable
 from tamis.model.operator import Signature
-from tamis.model.printer import KEYWORDS, constant_text, name_text
+from tamis.model.printer import KEYWORDS, name_text
 from tamis.model.schema import Schema
+from tamis.model.times.moments import with_now
 
 _SIMPLE = frozenset(("=", "!=", "<", "<=", ">", ">=", "like", "contains", "excludes"))
 _WORDS = frozenset(("in", "between", "exists", "missing", "starts", "ends"))
 _COMPARATORS = _SIMPLE | _WORDS
+# Words only after a name, and not keywords: names and bare words may be these.
+_PHRASES = {
+    "has": (SUBSTRING, "substring"),
+    "matches": (REGULAR, ""),
+    "within": (WITHIN, ""),
+    "subset": (SUBSET, "of"),
+    "superset": (SUPERSET, "of"),
+    "of": (OF_KIND, "kind"),
+}
+_AFTER_NOT = ("in", "between", "like", "contains", "starts", "ends")
 _AFTER_A_PREDICATE = frozenset(("and", "or", ")", "end"))
 _OF_ATTRIBUTES = _WORDS | {"contains", "excludes", "like", "not"}
 _SOME = frozenset(("some", "Some", "SOME"))  # a word only before a name and `in`
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def parse(
@@ -100,9 +122,10 @@ Predicate(attribute='category', comparator='<=', value='toy')))
         condition = _Parser(text).whole()
     except ConditionError as error:
         raise error.with_text(text) from None
-    if schema is not None:
-        check(condition, schema, text, operators)
-    return condition
+    if schema is None:
+        return condition
+    check(condition, schema, text, operators)
+    return with_now(condition, schema)
 
 
 class _Parser(TokenReader):
@@ -147,12 +170,16 @@ class _Parser(TokenReader):
         return And(tuple(parts))
 
     def _unary(self) -> Condition:
-        if self.tokens[self.at][0] == "name":
+        if self.tokens[self.at][0] == "name" and not self._begins_with_now():
             return self._predicate()
         found = self._condition_or_sum()
         if isinstance(found, Condition):
             return found
         raise self._missing_comparator()
+
+    def _begins_with_now(self) -> bool:
+        """Whether a sum begins with `now`: no name of an attribute has a sign after it."""
+        return self.tokens[self.at + 1][0] in ("+", "-") and self.is_moment()
 
     def _missing_comparator(self) -> ConditionError:
         return self.error(
@@ -162,9 +189,9 @@ class _Parser(TokenReader):
     def _condition_or_sum(self) -> Condition | Expression:
         """One part of a conjunction, or a sum without a comparator."""
         kind, word, start, _ = self.tokens[self.at]
-        if kind == "name":
+        if kind == "name" and not self._begins_with_now():
             return self._predicate()
-        if kind in OPERANDS:
+        if kind in OPERANDS or kind == "name":
             return self._constraint(start, self.sum())
         if kind not in ("not", "("):
             hint = f"as a name, write it in backquotes: `{word}`" if kind in KEYWORDS else None
@@ -196,7 +223,7 @@ class _Parser(TokenReader):
         if kind == "not":  # `x not in (…)`
             self.at += 1
             kind = self.tokens[self.at][0]
-            if kind in ("in", "between", "like", "contains", "starts", "ends"):
+            if kind in _AFTER_NOT or self._is_phrase():
                 return Not(self._comparison(name, start, kind))
             raise self.error(
                 "after a name, 'not' is followed by in, between, like or contains",
@@ -209,8 +236,10 @@ class _Parser(TokenReader):
             return self._call(name, start)
         if kind in _AFTER_A_PREDICATE:  # `sold and not broken`
             return Predicate(name, "=", True, (start, self.tokens[self.at - 1][3]))
-        if kind == "name" and self.tokens[self.at][1].lower() == "is":
-            return self._is_null(name, start)
+        if self.is_word("is"):
+            return self._is_state(name, start)
+        if self._is_phrase():
+            return self._phrase(name, start)
         if kind not in _COMPARATORS:
             raise self.error(
                 f"expected a comparator after {name!r}",
@@ -226,24 +255,62 @@ class _Parser(TokenReader):
             value = self.constants()
         elif kind == "between":
             low = self.constant()
+            if self.tokens[self.at][0] in SIGNS:
+                raise self.error(
+                    "the bounds of 'between' are constants",
+                    hint="write two comparisons: {0} >= … and {0} <= …".format(name_text(name)),
+                )
             self.expect("and", "expected 'and' between the two bounds")
             value = low, self.constant()
         elif kind in ("starts", "ends"):
             self.expect("with", f"expected 'with' after '{kind}'")
             kind, value = f"{kind} with", self.constant()
-        return Predicate(name, kind, value, (start, self.tokens[self.at - 1][3]))
+        return self._finished(name, kind, value, start)
 
-    def _is_null(self, name: str, start: int) -> Condition:
-        """`x is null` and `x is not null`, as in SQL."""
+    def _is_phrase(self) -> bool:
+        """Whether the next token begins a comparator that is not a keyword."""
+        return self.is_word(*_PHRASES)
+
+    def _phrase(self, name: str, start: int) -> Predicate:
+        """A predicate whose comparator is not a keyword."""
+        first = self.tokens[self.at][1]
+        comparator, second = _PHRASES[first.lower()]
+        self.at += 1
+        if second:
+            if not self.is_word(second):
+                raise self.error(
+                    f"expected '{second}' after '{first}'", hint=phrase_hint(name, comparator)
+                )
+            self.at += 1
+        value = self.constants(comparator) if comparator in LISTS else self.constant()
+        return self._finished(name, comparator, value, start)
+
+    def _finished(self, name: str, comparator: str, value: Value, start: int) -> Predicate:
+        """A predicate, perhaps followed by `ignoring case`."""
+        if self.is_word("ignoring"):
+            if comparator + IGNORING_CASE not in FOLDED:
+                raise self.error(f"{comparator!r} cannot ignore case")
+            self.at += 1
+            if not self.is_word("case"):
+                raise self.error("expected 'case' after 'ignoring'")
+            self.at += 1
+            comparator += IGNORING_CASE
+        return Predicate(name, comparator, value, (start, self.tokens[self.at - 1][3]))
+
+    def _is_state(self, name: str, start: int) -> Condition:
+        """`x is null` and `x is not null`, as in SQL; `x is scalar` and `x is not scalar`."""
         self.at += 1
         negated = self.tokens[self.at][0] == "not"
         self.at += negated
-        if self.tokens[self.at][1].lower() not in ("null", "none"):
+        if not self.is_word("null", "none", "scalar"):
             word, sign = self.tokens[self.at][1], "!=" if negated else "="
             form = f"{name_text(name)} {word}" if word in STATES else f"{name_text(name)} {sign} …"
-            raise self.error("after 'is' comes 'null' or 'not null'", hint=f"write: {form}")
+            raise self.error(
+                "after 'is' or 'is not' comes 'null' or 'scalar'", hint=f"write: {form}"
+            )
+        comparator = IS_SCALAR if self.is_word("scalar") else IS_NULL
         self.at += 1
-        found = Predicate(name, IS_NULL, None, (start, self.tokens[self.at - 1][3]))
+        found = Predicate(name, comparator, None, (start, self.tokens[self.at - 1][3]))
         return Not(found) if negated else found
 
     def _some(self, start: int) -> Some:
@@ -336,44 +403,14 @@ class _Parser(TokenReader):
                 span=span,
                 hint="an operator that reads the attribute can bind its value to a variable",
             )
+        if Variable in kinds and not kinds.isdisjoint((Now, Duration)):
+            raise ConditionError(
+                "a variable cannot be compared with a time or a duration", span=span
+            )
         if AttributeValue in kinds:
-            return _simplest(Comparison(left, kind, right, span))
+            return simplest(Comparison(left, kind, right, span))
         if Variable not in kinds:
             raise ConditionError(
-                "the constraint compares constants only", span=span, hint=_mirrored(found)
+                "the constraint compares constants only", span=span, hint=mirrored(found)
             )
         return found
-
-
-def _simplest(given: Comparison) -> Comparison | Predicate:
-    """A predicate if the comparison is of one attribute with a constant: those are indexed."""
-    left, right = _folded(given.left), _folded(given.right)
-    if isinstance(left, AttributeValue) and isinstance(right, Constant):
-        return Predicate(left.name, given.comparator, right, given.span)
-    if isinstance(right, AttributeValue) and isinstance(left, Constant):
-        comparator = _MIRRORED.get(given.comparator, given.comparator)
-        return Predicate(right.name, comparator, left, given.span)
-    return given
-
-
-def _folded(expression: Expression) -> Expression:
-    """A number in place of arithmetic on numbers."""
-    if not isinstance(expression, Arithmetic):
-        return expression
-    left, right = _folded(expression.left), _folded(expression.right)
-    if type(left) not in (int, float) or type(right) not in (int, float):
-        return expression
-    try:
-        found = COMPUTE[expression.sign](left, right)
-    except (ZeroDivisionError, OverflowError):
-        return expression  # such a comparison is false
-    return found if isinstance(found, int) or isfinite(found) else expression
-
-
-def _mirrored(constraint: ValueConstraint) -> str | None:
-    """A hint for `5 < price`."""
-    left, name = constraint.left, constraint.right
-    if not isinstance(name, Word) or name[0].isdigit() or not isinstance(left, Constant):
-        return None
-    comparator = _MIRRORED.get(constraint.comparator, constraint.comparator)
-    return f"an attribute comes first: {name_text(name)} {comparator} {constant_text(left)}"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from tamis.errors import ConditionError, Span
 from tamis.language import spans
-from tamis.model.condition import Predicate, Word
+from tamis.model.condition import ORDER, Predicate, Word
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.printer import name_text
 from tamis.model.schema import EVENT_TYPE, Schema
+from tamis.model.times.moments import NOW_WORDS
 
 _NULLS = ("null", "none", "nil")
 
@@ -23,7 +24,8 @@ def doubtful_words(schema: Schema) -> set[str]:
     The attributes of an open schema are those that others happen to have mentioned: no reason to
     refuse a word.
     """
-    return {*_NULLS} if schema.is_open else {*schema.attributes, *_NULLS}
+    doubtful = {*_NULLS, *NOW_WORDS}
+    return doubtful if schema.is_open else {*schema.attributes, *doubtful}
 
 
 def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None, stem: str = "") -> None:
@@ -36,6 +38,8 @@ def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None, stem
     for position, item in enumerate(value if isinstance(value, tuple) else (value,)):
         if not isinstance(item, Word) or item in names:
             continue
+        if item in NOW_WORDS and domain.kind == "dynamic":
+            _refuse_now(predicate, item, spans.part_of_predicate(text, predicate, 2), stem)
         named = item.startswith(stem) and item.removeprefix(stem) in schema.attributes
         if (named and not schema.is_open) or item.lower() in _NULLS:
             span = spans.part_of_predicate(text, predicate, 2 + position)
@@ -48,8 +52,8 @@ def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None, stem
             f"{stem + predicate.attribute!r} has one value, so {predicate.comparator!r} would "
             "compare the whole text",
             span=spans.part_of_predicate(text, predicate, 1),
-            hint=f'for a part of the text, write {negated}{name} like "%…%"; for the whole text, '
-            f"write {name} {'!=' if negated else '='} …",
+            hint=f'for a part of the text, write {negated}{name} has substring "…"; for the whole '
+            f"text, write {name} {'!=' if negated else '='} …",
         )
 
 
@@ -60,6 +64,17 @@ def _refuse_attribute_name(word: Word, span: Span | None) -> None:
         span=span,
         hint=f'write @{name_text(word)} for its value, or "{word}" for the text',
     )
+
+
+def _refuse_now(predicate: Predicate, word: Word, span: Span | None, stem: str) -> None:
+    """Refuse an order of texts before and after the word `now`: the moment is meant."""
+    if predicate.comparator in ORDER:
+        name = stem + predicate.attribute
+        raise ConditionError(
+            f"{str(word)!r} is a word here, not the moment: {name!r} is no timestamp",
+            span=span,
+            hint=f'declare it as a timestamp in a schema, or write "{word}" for the text',
+        )
 
 
 def _refuse_null(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tamis.errors import Span
 from tamis.language.lexer import Token, tokens
 from tamis.model.condition import (
+    IGNORING_CASE,
     AttributeValue,
     Call,
     Constant,
@@ -33,7 +34,8 @@ def part_of_predicate(text: str | None, predicate: Predicate, part: int) -> Span
         return words[0][2:] if words else predicate.span  # a bare attribute has no comparator
     values: list[Span] = []
     sign: int | None = None
-    for kind, _, first, last in words[1:]:
+    many = len(predicate.comparator.removesuffix(IGNORING_CASE).split())
+    for kind, _, first, last in words[many:]:
         if kind in _VALUES:
             values.append((first if sign is None else sign, last))
         sign = first if kind == "-" else None

@@ -10,17 +10,24 @@ from tamis.language.hints import misplaced_hint, value_expected_hint
 from tamis.language.lexer import Token, tokens
 from tamis.language.limits import DEPTH_LIMIT, LIST_LIMIT
 from tamis.model.condition import (
+    OF_KIND,
     SIGNS,
     Arithmetic,
     AttributeValue,
     Constant,
+    Duration,
     Expression,
+    Now,
     Variable,
     Word,
 )
 from tamis.model.printer import name_text
+from tamis.model.times.durations import read_duration
+from tamis.model.times.moments import NOW_WORDS
 
-OPERANDS = frozenset(("variable", "attribute", "number", "date", "text", "true", "false", "-"))
+OPERANDS = frozenset(
+    ("variable", "attribute", "number", "duration", "date", "text", "true", "false", "-")
+)
 """The tokens that can start an expression, apart from a parenthesis."""
 _VALUE = "expected a value: a number, a name, true, false, or text in quotes"
 
@@ -35,12 +42,19 @@ class TokenReader:
         self.at = 0
         self.depth = 0
 
-    def constants(self) -> tuple[Constant, ...]:
-        """A list in parentheses."""
+    def is_word(self, *words: str) -> bool:
+        """Whether the next token is one of these words, without quotes. They are not keywords."""
+        kind, word, *_ = self.tokens[self.at]
+        return kind == "name" and word.lower() in words
+
+    def constants(self, comparator: str = "in") -> tuple[Constant, ...]:
+        """A list in parentheses, after a comparator."""
         opened = self.span()
         if self.tokens[self.at][0] != "(":
+            example = "(number, null)" if comparator == OF_KIND else "(1, 2)"
             raise self.error(
-                "expected a list in parentheses after 'in'", hint="as in: price in (1, 2)"
+                f"expected a list in parentheses after '{comparator}'",
+                hint=f"as in: price {comparator} {example}",
             )
         self.at += 1
         values = [self.constant()]
@@ -73,6 +87,11 @@ class TokenReader:
             self.at += 1
             return _number("-" + word, (start, end))
         self.at -= 1
+        if "duration" in (kind, self.tokens[self.at + 1][0] if kind == "-" else kind):
+            raise self.error(
+                "a duration is compared with a difference of times",
+                hint="as in: @closes - @opens < 2h; or, for the age of a time: at > now - 2h",
+            )
         if kind == "variable":
             raise self.error(
                 "an attribute is compared with constants or attributes, not with variables",
@@ -114,11 +133,16 @@ class TokenReader:
             self.deeper()
             inner = self.sum()
             self.expect(")", "expected a closing parenthesis")
-        elif kind == "-" and self.tokens[self.at + 1][0] != "number":
+        elif kind == "-" and self.tokens[self.at + 1][0] not in ("number", "duration"):
             self.deeper()
             inner = Arithmetic("-", 0, self._signed())
         else:
+            if kind == "duration" or (kind == "-" and self.tokens[self.at + 1][0] == "duration"):
+                return self._duration()
             if kind == "name":
+                if self.is_moment():
+                    self.at += 1
+                    return Now()
                 self._check_word(word)
             if kind == "attribute":
                 self.at += 1
@@ -126,6 +150,28 @@ class TokenReader:
             return self.argument()
         self.depth -= 1
         return inner
+
+    def is_moment(self) -> bool:
+        """Whether the next word is `now` in arithmetic: no other word may be there."""
+        _, word, start, end = self.tokens[self.at]
+        if word not in NOW_WORDS or end - start > len(word):  # in backquotes
+            return False
+        before, after = self.tokens[self.at - 1][0], self.tokens[self.at + 1][0]
+        return before in SIGNS or after in SIGNS
+
+    def _duration(self) -> Duration:
+        """A duration, perhaps with a sign."""
+        start = self.span()[0]
+        negative = self.tokens[self.at][0] == "-"
+        self.at += negative
+        _, word, _, end = self.tokens[self.at]
+        self.at += 1
+        found = read_duration(word)
+        if found is None:
+            raise ConditionError(
+                f"{word[:40]!r} is not a whole number of microseconds in 64 bits", span=(start, end)
+            )
+        return Duration(-found if negative else found)
 
     def _check_word(self, word: str) -> None:
         """Refuse a bare word in arithmetic: an attribute or an operator was meant."""

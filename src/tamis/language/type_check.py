@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, NoReturn
 
-from tamis.errors import ConditionError, LimitError, Span, nearest
+from tamis.errors import ConditionError, LimitError, Span, counted, nearest
 from tamis.language import spans
 from tamis.language.comparison_check import check_comparison
 from tamis.language.constants import check_constant, kind_of_constant, kind_text, value_hint
@@ -21,11 +21,15 @@ from tamis.language.hints import FUNCTIONS, NO_FUNCTIONS, unknown_attribute_hint
 from tamis.language.limits import LIST_LIMIT
 from tamis.language.normal_form import check_size, expand
 from tamis.language.pitfalls import refuse_pitfalls
+from tamis.language.text_check import check_text_constant
 from tamis.model.condition import (
     COMPLEMENTS,
-    IS_NULL,
+    LISTS,
+    OF_EVERY_DOMAIN,
+    OF_KIND,
     SIGNS,
     STATES,
+    TEXT,
     Arithmetic,
     AttributeValue,
     Call,
@@ -33,8 +37,10 @@ from tamis.model.condition import (
     Comparison,
     Condition,
     Constant,
+    Duration,
     Expression,
     Leaf,
+    Now,
     Predicate,
     Some,
     ValueConstraint,
@@ -51,6 +57,7 @@ from tamis.model.open_schema import schema_for
 from tamis.model.operator import Parameter, Signature
 from tamis.model.printer import expression_text
 from tamis.model.schema import Schema
+from tamis.model.times.moments import with_now
 
 
 def check(
@@ -69,7 +76,8 @@ def check(
     known = {} if operators is None else operators
     try:
         within = schema_for(schema, condition, known)
-        _TypeCheck(within, within.attributes, known, text, stored).check(condition)
+        checked = _TypeCheck(within, within.attributes, known, text, stored)
+        checked.check(with_now(condition, within))
     except ConditionError as error:
         raise error.with_text(text) from None
 
@@ -140,7 +148,7 @@ class _TypeCheck(NamedTuple):
                     predicate.attribute, self.attributes, self.stem, self._is_bare(predicate)
                 ),
             )
-        if predicate.comparator not in (*domain.comparators, IS_NULL):
+        if predicate.comparator not in (*domain.comparators, *OF_EVERY_DOMAIN):
             raise ConditionError(
                 f"{self.stem + predicate.attribute!r} is {domain.kind}, which has no comparator "
                 f"{predicate.comparator!r}",
@@ -153,7 +161,7 @@ class _TypeCheck(NamedTuple):
             given = ()
             if value is not None:
                 raise ConditionError(f"{comparator!r} takes no value", span=span)
-        elif comparator in ("in", "between"):
+        elif comparator == "between" or comparator in LISTS:
             if not isinstance(value, tuple) or not value:
                 raise ConditionError(f"{comparator!r} takes a list", span=span)
             if comparator == "between" and len(value) != 2:
@@ -162,14 +170,13 @@ class _TypeCheck(NamedTuple):
                 many = f"{len(value):,} values in one list"
                 raise LimitError(f"{many}; at most {LIST_LIMIT:,}", span=span)
             given = value
-        if not self.stored and predicate.span is not None:
+        if not self.stored and predicate.span is not None and comparator != OF_KIND:
             refuse_pitfalls(predicate, self.schema, self.text, self.stem)
         if isinstance(domain, Dynamic):
             check_dynamic(predicate, self.text)
-        constant = domain.constant
         for position, item in enumerate(given):
             try:
-                constant(item)
+                domain.constant(item)
             except RefusalError as why:
                 if self._is_bare(predicate):
                     raise ConditionError(
@@ -178,17 +185,14 @@ class _TypeCheck(NamedTuple):
                         span=predicate.span,
                         hint="it has: " + ", ".join(domain.comparators),
                     ) from None
+                which = f"element {position + 1}: " if comparator == "in" else ""
                 raise ConditionError(
-                    f"{self.stem + predicate.attribute!r} is {domain.kind}: {why}",
+                    f"{self.stem + predicate.attribute!r} is {domain.kind}: {which}{why}",
                     span=spans.part_of_predicate(self.text, predicate, 2 + position),
                     hint=value_hint(domain, item, self.attributes, self.stem),
                 ) from None
-        if comparator == "like" and (len(str(value)) - len(str(value).rstrip("\\"))) % 2 == 1:
-            raise ConditionError(
-                "the pattern ends in a lone backslash",
-                span=spans.part_of_predicate(self.text, predicate, 2),
-                hint=r"a literal % is written \\% in quotes, a literal backslash \\\\",
-            )
+        if comparator in TEXT:
+            check_text_constant(predicate, self.text)
 
     def _is_bare(self, predicate: Predicate) -> bool:
         """Whether a name stands alone, as a boolean may."""
@@ -216,7 +220,7 @@ class _TypeCheck(NamedTuple):
             )
         wanted, given = len(signature.parameters), len(call.arguments)
         if given != wanted:
-            takes = f"{wanted or 'no'} argument{'' if wanted == 1 else 's'}"
+            takes = counted(wanted, "argument") if wanted else "no arguments"
             raise ConditionError(
                 f"{call.operator!r} takes {takes}, got {given}: {signature}",
                 span=call.span,
@@ -289,10 +293,9 @@ class _TypeCheck(NamedTuple):
                     stack += (node.right, node.left)
             elif isinstance(node, Variable):
                 found = True
-            elif isinstance(node, AttributeValue):
-                raise ConditionError(
-                    f"@{node.name} cannot be compared with variables", span=constraint.span
-                )
+            elif isinstance(node, AttributeValue | Duration | Now):
+                what = f"{expression_text(node)} cannot be compared with variables"
+                raise ConditionError(what, span=constraint.span)
             else:
                 self._operand(node, constraint)
         if not found:
@@ -389,7 +392,7 @@ class _TypeCheck(NamedTuple):
             )
 
     def _kind(self, expression: Expression, constraint: ValueConstraint, kinds: Kinds) -> str:
-        assert not isinstance(expression, AttributeValue)  # refused before
+        assert not isinstance(expression, AttributeValue | Duration | Now)  # refused before
         if isinstance(expression, Variable):
             return kinds[expression.name].kind
         if not isinstance(expression, Arithmetic):
@@ -397,7 +400,7 @@ class _TypeCheck(NamedTuple):
         for side in (expression.left, expression.right):
             kind = self._kind(side, constraint, kinds)
             if kind not in ("number", "any"):
-                assert not isinstance(side, Arithmetic | AttributeValue)
+                assert not isinstance(side, Arithmetic | AttributeValue | Duration | Now)
                 raise ConditionError(
                     f"{expression_text(side)} is {kind_text(kind)}; arithmetic takes numbers",
                     span=spans.operand(self.text, constraint, side),
@@ -407,11 +410,11 @@ class _TypeCheck(NamedTuple):
 
 
 def _free_names(signature: Signature) -> str | None:
-    free = [parameter.name for parameter in signature.parameters if parameter.free]
-    return f"a variable may be at: {', '.join(free)}" if free else None
+    free = ", ".join(parameter.name for parameter in signature.parameters if parameter.free)
+    return f"a variable may be at: {free}" if free else None
 
 
 def _bound_by(sides: tuple[Expression, ...], kinds: Kinds) -> str | None:
     """A hint that names the operators which bind the variables."""
-    names = [side.name for side in sides if isinstance(side, Variable)]
+    names = (side.name for side in sides if isinstance(side, Variable))
     return "; ".join(f"{kinds[name].by} binds ?{name}" for name in names) or None

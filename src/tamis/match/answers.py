@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.errors import EngineError
+from tamis.errors import EngineError, counted
 from tamis.files.arrays import Int64s, offsets
 
 FoundSlots = NDArray[np.signedinteger[Any]]
@@ -134,7 +134,7 @@ class Matches:
 
     def __repr__(self) -> str:
         bad = f", {len(self.refused):,} refused" if self.refused else ""
-        return f"<Matches: {self.total:,} of {len(self):,} events{bad}>"
+        return f"<Matches: {self.total:,} of {counted(len(self), 'event')}{bad}>"
 
     def arrow_ids(self, texts: bool = False) -> Any:
         """The subscription id of each pair, as an Arrow array of int64 or string.

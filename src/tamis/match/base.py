@@ -76,7 +76,7 @@ class Matcher(HoldsArrays, ABC):
         vars(self).update(validated(type(self), options))
         self.check_options()
         self.clauses: ClauseStorage = self.table_type()
-        self.tally = self.tally_type()
+        self._tally = self.tally_type()
         self.clear()
 
     @classmethod
@@ -85,6 +85,11 @@ class Matcher(HoldsArrays, ABC):
         return declared(cls)
 
     # -- for callers -------------------------------------------------------------------------------
+
+    @property
+    def tally(self) -> Tally:
+        """The work since the last reset."""
+        return self._tally
 
     def __len__(self) -> int:
         return self.clauses.live
@@ -122,7 +127,7 @@ class Matcher(HoldsArrays, ABC):
     def match(self, batch: EventBatch) -> Matches:
         """The slots whose clause holds, for each event of the batch."""
         events = len(batch)
-        self.tally.events += events
+        self._tally.events += events
         if events and self.clauses.live:
             return self.find(batch)
         return Matches(np.zeros(events + 1, np.int64), np.zeros(0, np.int64))

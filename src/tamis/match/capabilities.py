@@ -14,8 +14,10 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
+from tamis.encode.shapes.shape_code import EventShape
 from tamis.files.arrays import add_prefix, take_prefix
 from tamis.files.saved_checks import require
+from tamis.match.answers import FoundSlots
 from tamis.match.base import Matcher, Slots
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.options import whole_number
@@ -31,6 +33,17 @@ class AnswersInBits(Matcher):
 
         The caller owns the words and may write to them. It does not write to the slots. The slots
         must not change when clauses are added or removed later.
+        """
+
+
+class MatchesShapes(Matcher):
+    """A matcher that matches a single event faster than as a batch of one."""
+
+    @abstractmethod
+    def match_shape(self, shape: EventShape) -> FoundSlots | None:
+        """The slots that the event in a shape matches, valid until the next call.
+
+        None, without having counted the event, if it has to come as a batch.
         """
 
 
@@ -55,7 +68,7 @@ class Plans(Matcher):
         """Where clauses are placed, the expected cost, and why.
 
         With `slots`, the plan also explains each of these clauses. At most `lines` entries of each
-        kind are listed individually.
+        kind are listed individually; with 0, only the clauses are explained, at little cost.
         """
 
     @abstractmethod

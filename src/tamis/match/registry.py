@@ -51,6 +51,12 @@ _TABLE: dict[str, MatcherEntry] = {
             "columns of bounds, narrowed attribute by attribute in cache-sized tiles",
         ),
         MatcherEntry(
+            "tamis-gpu",
+            "tamis.match.gpu.matcher:TamisGpu",
+            "none: for CUDA GPUs",
+            "lines of bits by attribute and cell in shared memory, combined for a whole batch",
+        ),
+        MatcherEntry(
             "fair-predicate",
             "tamis.match.lesubscribe.fair_predicate:FairPredicate",
             "Le Subscribe, figure 2",
@@ -62,19 +68,26 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.lesubscribe.equality_preferred:EqualityPreferred",
             "Le Subscribe, figure 4",
             "look up the equalities of subscriptions together, count their other predicates",
+            trials=({}, {"final": "all", "schemas": "subsets"}),
         ),
         MatcherEntry(
             "quarantine",
             "tamis.match.lesubscribe.quarantine:Quarantine",
             "Le Subscribe, figure 5",
             "look up equalities and verify the rest; count only subscriptions without equalities",
+            trials=({}, {"final": "all", "schemas": "subsets"}),
         ),
         MatcherEntry(
             "neon",
             "tamis.match.lesubscribe.neon:Neon",
             "Le Subscribe, figure 8",
             "evaluate every predicate on the event's attributes, and count",
-            trials=({}, {"value_index": True}),
+            trials=(
+                {},
+                {"value_index": True},
+                {"event_type": 0},
+                {"event_type": 1, "value_index": True},
+            ),
         ),
         MatcherEntry(
             "be-tree",
@@ -88,7 +101,7 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.dexin.rein:Rein",
             "Qian et al., INFOCOM 2014",
             "mark what each attribute rules out, in buckets of interval ends",
-            trials=({}, {"buckets": 1}, {"buckets": 7}),
+            trials=({}, {"buckets": 1}, {"buckets": 7, "edges": "equal-width"}),
         ),
         MatcherEntry(
             "dexin",
@@ -100,6 +113,8 @@ _TABLE: dict[str, MatcherEntry] = {
                 {"plan": "optimal", "slots": 4},
                 {"plan": "exclusive", "slots": 1},
                 {"plan": "inclusive", "boundary": "exact"},
+                {"plan": "exclusive", "slots": 7, "ends": "linked", "edges": "equal-width"},
+                {"ends": "linked"},
             ),
         ),
         MatcherEntry(
@@ -108,7 +123,12 @@ _TABLE: dict[str, MatcherEntry] = {
             "TAMA, ICDCS 2011",
             "count the cells of a hierarchical partition that contain the event",
             exact=False,
-            trials=({"exact": True}, {"exact": True, "levels": 3}, {"exact": True, "levels": 1}),
+            trials=(
+                {"exact": True},
+                {"exact": True, "levels": 3},
+                {"exact": True, "levels": 1},
+                {"exact": True, "levels": 4, "edges": "equal-width"},
+            ),
         ),
         MatcherEntry(
             "hanson",
@@ -129,7 +149,12 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.topss.counting_bit:CountingBit",
             "TOPSS, section 3.3",
             "satisfied predicates in a bit vector; count along rows of a bit matrix",
-            trials=({}, {"predicates": "ordered-list", "search": "linear"}, {"domain": 4}),
+            trials=(
+                {},
+                {"predicates": "ordered-list", "search": "linear"},
+                {"domain": 4},
+                {"counters": "bytes", "domain": 100_001, "skip_empty": False},
+            ),
         ),
         MatcherEntry(
             "counting-list",
@@ -170,6 +195,7 @@ _TABLE: dict[str, MatcherEntry] = {
                 {},
                 {"attributes": 1, "cells": 3, "overlap": 1},
                 {"attributes": 6, "cells": 9, "overlap": 0, "max_clones": 7},
+                {"attributes": 3, "cells": 4, "max_clones": 0, "edges": "equal-width"},
             ),
         ),
         MatcherEntry(
@@ -177,7 +203,12 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.topss.sql.sequential:SqlSequential",
             "TOPSS, section 4.1",
             "a row for each predicate in a database; one statement compares and counts",
-            trials=({}, {"database": "postgresql"}),
+            trials=(
+                {},
+                {"database": "postgresql"},
+                {"statement": "per-event"},
+                {"database": "postgresql", "statement": "per-event"},
+            ),
             effort=0.2,
         ),
         MatcherEntry(
@@ -185,7 +216,12 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.topss.sql.grouping:SqlGrouping",
             "TOPSS, section 4.2",
             "each distinct predicate once in a database, with its subscriptions",
-            trials=({}, {"database": "postgresql"}),
+            trials=(
+                {},
+                {"database": "postgresql"},
+                {"statement": "per-event"},
+                {"database": "postgresql", "statement": "per-event"},
+            ),
             effort=0.2,
         ),
         MatcherEntry(
@@ -195,9 +231,12 @@ _TABLE: dict[str, MatcherEntry] = {
             "a tree of tests: follow the edges that agree with the event, and the stars",
             trials=(
                 {},
+                {"collapse": True, "successors": True},
+                {"successors": True, "aggressive": True, "factor": 1, "replication": 20},
+                {"factor": 2, "replication": 150},
                 {"tree": "equality"},
                 {"tree": "equality", "collapse": True},
-                {"tree": "equality", "successors": True},
+                {"tree": "equality", "successors": True, "aggressive": True},
                 {"tree": "equality", "collapse": True, "successors": True},
                 {"tree": "equality", "factor": 1, "replication": 20},
                 {"tree": "equality", "factor": 2, "replication": 150, "collapse": True},
@@ -208,6 +247,7 @@ _TABLE: dict[str, MatcherEntry] = {
                     "replication": 150,
                     "collapse": True,
                     "successors": True,
+                    "aggressive": True,
                 },
             ),
         ),

@@ -15,13 +15,28 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 from tamis.errors import ConditionError, Span
 
 ORDER = ("<", "<=", ">", ">=", "between")
-MEMBERSHIP = ("=", "!=", "in", "contains", "excludes", "exists", "missing")
+SUBSET, SUPERSET = "subset of", "superset of"
+MEMBERSHIP = ("=", "!=", "in", "contains", "excludes", SUBSET, SUPERSET, "exists", "missing")
 IS_NULL = "is null"
-"""A comparator of every domain: the attribute is not bound, or to null only."""
-STATES = ("exists", "missing", IS_NULL)
+"""The attribute is not bound, or to null only."""
+IS_SCALAR = "is scalar"
+"""Some value is a number, a text, a boolean or null, and not an object."""
+OF_EVERY_DOMAIN = (IS_NULL, IS_SCALAR)
+STATES = ("exists", "missing", *OF_EVERY_DOMAIN)
 """Comparators without a value."""
-TEXT = ("starts with", "ends with", "like")
-COMPARATORS = (*MEMBERSHIP, *ORDER, *TEXT, IS_NULL)
+OF_KIND = "of kind"
+"""A comparator of dynamic attributes: the value is of one of these kinds."""
+SUBSTRING, REGULAR, WITHIN = "has substring", "matches", "within"
+IGNORING_CASE = " ignoring case"
+FOLDED = tuple(
+    comparator + IGNORING_CASE
+    for comparator in ("=", "!=", "in", "starts with", "ends with", SUBSTRING, "like")
+)
+"""Comparators of texts whose case was folded."""
+TEXT = ("starts with", "ends with", "like", SUBSTRING, REGULAR, WITHIN, *FOLDED)
+LISTS = ("in", "in" + IGNORING_CASE, SUBSET, SUPERSET, OF_KIND)
+"""Comparators with a list of values."""
+COMPARATORS = (*MEMBERSHIP, *ORDER, *TEXT, OF_KIND, *OF_EVERY_DOMAIN)
 COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 """The comparators of value constraints, each with its complement."""
 SYNONYMS = {"==": "=", "<>": "!="}
@@ -49,7 +64,7 @@ Value = Constant | tuple[Constant, ...] | None
 class Predicate:
     """attribute, comparator, value: true or false of an event.
 
-    `value` is a tuple for `in` and `between`, None for `exists`, `missing` and `is null`.
+    `value` is a tuple for `between` and those in `LISTS`, None for those in `STATES`.
     """
 
     attribute: str
@@ -88,7 +103,32 @@ class AttributeValue:
     name: str
 
 
-Expression = Constant | Variable | AttributeValue | Arithmetic
+@dataclass(slots=True, eq=True, unsafe_hash=True)
+class Duration:
+    """A length of time, written `30min`, in microseconds; it may be negative.
+
+    It is less than 2^63 either way, as a number is read without its sign.
+    """
+
+    microseconds: int
+
+    def __post_init__(self) -> None:
+        given = self.microseconds
+        if type(given) is not int or abs(given) >= 2**63:
+            raise ConditionError(f"{given!r} is not a number of microseconds in 64 bits")
+
+
+@dataclass(slots=True, eq=True, unsafe_hash=True)
+class Now:
+    """The moment of the event, written `now`.
+
+    `moment` is None in a condition, and microseconds since 1970 where it is evaluated for an event.
+    """
+
+    moment: int | None = None
+
+
+Expression = Constant | Variable | AttributeValue | Duration | Now | Arithmetic
 
 
 @dataclass(slots=True, eq=True, unsafe_hash=True)
@@ -253,7 +293,10 @@ def variables(leaf: Leaf) -> Iterator[Variable]:
         yield from (each for each in operands(leaf) if isinstance(each, Variable))
 
 
-def operands(leaf: ValueConstraint | Comparison) -> Iterator[Constant | Variable | AttributeValue]:
+Operand = Constant | Variable | AttributeValue | Duration | Now
+
+
+def operands(leaf: ValueConstraint | Comparison) -> Iterator[Operand]:
     """The operands of both sides, left to right, with repetitions."""
     stack: list[Expression] = [leaf.right, leaf.left]
     while stack:

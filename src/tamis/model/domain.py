@@ -10,7 +10,7 @@ import operator
 import re
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal as PythonDecimal
 from typing import Any, ClassVar, NoReturn
@@ -21,6 +21,7 @@ from tamis.model.condition import MEMBERSHIP, ORDER, TEXT
 INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
 _INFINITY = float("inf")
 TEXT_LIMIT = 1 << 20  # longest text value, in bytes of UTF-8; use `opaque` for longer ones
+NAME_LIMIT = 256  # characters in the name of an attribute, a domain or an event type
 DEPTH_LIMIT = 64  # nesting of an opaque JSON value
 _EXPECTED = 'is not an ISO 8601 timestamp such as "2026-01-31T12:00:00Z"'
 
@@ -130,6 +131,18 @@ def finite_number(given: object, wanted: str) -> int | float:
     if not INT_LOW <= whole <= INT_HIGH:
         refuse(whole, "is outside the 64-bit integers (-2^63 to 2^63 - 1)")
     return whole
+
+
+def refused_element(domain: Domain, given: Collection[object]) -> RefusalError:
+    """Why a list is refused, of which one element is not in the domain: which one, and why."""
+    for number, item in enumerate(given, 1):
+        try:
+            domain.value(item)
+        except RefusalError as why:
+            if item is not None:  # null is absent
+                ordered = not isinstance(given, set | frozenset)
+                return RefusalError(f"element {number}: {why}") if ordered else why
+    raise AssertionError("all elements are in the domain")
 
 
 class Integer(Domain):
@@ -327,7 +340,9 @@ def domains_under(
 
 def check_name(where: str, name: object) -> None:
     """Refuse a name that cannot be quoted: with a backquote or a control character."""
-    if not isinstance(name, str) or not name or len(name) > 256:
-        raise SchemaError(f"{where}: a name is text of 1 to 256 characters; put it in quotes")
+    if not isinstance(name, str) or not name or len(name) > NAME_LIMIT:
+        raise SchemaError(
+            f"{where}: a name is text of 1 to {NAME_LIMIT} characters; put it in quotes"
+        )
     if "`" in name or not name.isprintable():
         raise SchemaError(f"{where}: a name cannot contain a backquote or a control character")

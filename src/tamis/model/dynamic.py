@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
-from tamis.model.condition import MEMBERSHIP, ORDER, TEXT
+from tamis.model.condition import MEMBERSHIP, OF_KIND, ORDER, TEXT
 from tamis.model.domain import Domain, RefusalError, Text, finite_number, show
 
 NULL, BOOLEAN, NUMBER, TEXTUAL, OBJECT = "null", "boolean", "number", "text", "object"
+KINDS = (NULL, BOOLEAN, NUMBER, TEXTUAL, OBJECT)
 _TEXT = Text()
 
 
@@ -32,7 +33,7 @@ class Dynamic(Domain):
     """
 
     kind = "dynamic"
-    comparators = (*MEMBERSHIP, *ORDER, *TEXT)
+    comparators = (*MEMBERSHIP, *ORDER, *TEXT, OF_KIND)
 
     def value(self, given: object) -> Any:
         kind = type(given)

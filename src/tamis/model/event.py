@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from tamis.errors import EventError, suggestion
-from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
+from tamis.model.domain import (
+    DEPTH_LIMIT,
+    Domain,
+    Opaque,
+    RefusalError,
+    refused_element,
+    show,
+)
 from tamis.model.dynamic import Dynamic, distinct
-from tamis.model.open_event import collect, open_elements, open_values
+from tamis.model.open_event import LIST, collect, open_elements, open_values
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 
 _NO_ELEMENTS: Mapping[str, tuple[Event, ...]] = {}
@@ -133,14 +140,19 @@ class Event:
 
 
 def _open_elements(schema: Schema, listed: dict[str, list[Any]]) -> dict[str, tuple[Event, ...]]:
-    """The elements of lists of structs in an open schema."""
-    try:
-        return {
-            name: tuple(schema.attributes[name].value(each) for each in given)
-            for name, given in listed.items()
-        }
-    except RefusalError as why:
-        raise EventError(str(why), rule="R2") from None
+    """The elements of lists of structs in an open schema; other values are left out."""
+    found: dict[str, tuple[Event, ...]] = {}
+    for name, given in listed.items():
+        domain = schema.attributes[name]
+        objects = [each if isinstance(each, Mapping) else None for each in given]
+        try:
+            bound = distinct_values(domain, objects)
+        except RefusalError as why:
+            shown = name.removesuffix(LIST)
+            raise EventError(f"{shown!r}: {why}", rule="R2", attribute=shown) from None
+        if bound:
+            found[name] = bound
+    return found
 
 
 def _types(schema: Schema, given: object) -> tuple[str, ...]:
@@ -170,10 +182,13 @@ def _distinct(domain: Domain, raw: Any, name: str, types: tuple[str, ...]) -> tu
         raise _wrong(types, f"{name!r}: {why}", "R2", name) from None
 
 
-def distinct_values(domain: Domain, raw: Iterable[Any]) -> tuple[Any, ...]:
+def distinct_values(domain: Domain, raw: Collection[Any]) -> tuple[Any, ...]:
     """The distinct values of a list, in the order given, without nulls; null may be dynamic."""
     dynamic = isinstance(domain, Dynamic)
-    bound = [domain.value(item) for item in raw if item is not None or dynamic]
+    try:
+        bound = [domain.value(item) for item in raw if item is not None or dynamic]
+    except RefusalError:
+        raise refused_element(domain, raw) from None
     if dynamic:
         return distinct(bound)
     if not domain.hashable:  # for example a JSON value

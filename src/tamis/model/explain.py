@@ -16,11 +16,13 @@ from tamis.model.condition import (
     Leaf,
     Literal,
     Not,
+    Now,
     Predicate,
     Some,
     ValueConstraint,
     attributes_of,
     leaves,
+    operands,
     parts_of,
     variables,
 )
@@ -31,6 +33,7 @@ from tamis.model.operator import Fault
 from tamis.model.operator_semantics import CallAnswer, OperatorTable, Substitution
 from tamis.model.printer import to_text
 from tamis.model.schema import Schema
+from tamis.model.times.moments import moment_text
 from tamis.model.value_texts import (
     is_quoted,
     joined,
@@ -114,13 +117,16 @@ def explain(
     schema: Schema,
     operators: OperatorTable | None = None,
     fits: Fits | None = None,
+    *,
+    moment: int | None = None,
 ) -> Explanation:
-    """The verdict of every predicate of the condition for the event.
+    """The verdict of every predicate of the condition for the event, which may have a moment.
 
     Each call is made once, even if its clause fails without it. `fits` decides whether one
     substitution satisfies all; an engine passes its own, so that both give up at the same joins.
     """
     schema = schema_for(schema, condition)
+    condition = semantics.of_moment(condition, schema, moment)
     checked = event if isinstance(event, Event) else schema.event(event)
     calls = (leaf for leaf in leaves(condition) if isinstance(leaf, Call))
     answers = {id(call): operator_semantics.ask(call, checked, operators) for call in calls}
@@ -355,6 +361,8 @@ def _compared(literal: Literal[Comparison], event: Event, schema: Schema) -> Ver
         return Verdict(*literal, False, (), f"{listed(missing)} {verb} not bound")
     holds = semantics.conjunction_holds((literal,), event, schema)
     shown = [f"{name} is {joined(event.values[name], is_quoted(name, schema))}" for name in names]
+    moments = {each.moment for each in operands(literal.predicate) if isinstance(each, Now)}
+    shown += [f"now is {moment_text(moment)}" for moment in moments if moment is not None]
     return Verdict(*literal, holds, (), listed(shown))
 
 

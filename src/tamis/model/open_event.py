@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from tamis.errors import EventError
-from tamis.model.domain import RefusalError
+from tamis.model.domain import RefusalError, refused_element
 from tamis.model.dynamic import Dynamic, distinct
 from tamis.model.object_paths import Paths, object_paths
 from tamis.model.schema import Schema
@@ -31,14 +31,10 @@ def open_values(schema: Schema, given: Mapping[str, Any]) -> dict[str, tuple[Any
 
 
 def open_elements(schema: Schema, given: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The objects in lists of structs, by the name of the list; other values are left out."""
+    """What the lists of structs of an open schema hold, by the name of the list."""
     lists = {name.removesuffix(LIST): name for name in schema.lists}
     found = collect(_paths(frozenset(lists)), lists, given)
-    objects = {
-        lists[name]: [each for each in values if isinstance(each, Mapping)]
-        for name, values in found.items()
-    }
-    return {name: values for name, values in objects.items() if values}
+    return {lists[name]: values for name, values in found.items()}
 
 
 @lru_cache(maxsize=64)
@@ -85,6 +81,7 @@ def _items(raw: Any) -> list[Any]:
 def _values(name: str, found: list[Any]) -> tuple[Any, ...]:
     try:
         values = [_DYNAMIC.value(raw) for raw in found]
-    except RefusalError as why:
+    except RefusalError as alone:
+        why = refused_element(_DYNAMIC, found) if len(found) > 1 else alone
         raise EventError(f"{name!r}: {why}", rule="R2", attribute=name) from None
     return (values[0],) if len(values) == 1 else distinct(values)

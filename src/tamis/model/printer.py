@@ -10,6 +10,7 @@ import re
 from datetime import datetime
 
 from tamis.model.condition import (
+    IGNORING_CASE,
     NAME,
     And,
     Arithmetic,
@@ -18,8 +19,10 @@ from tamis.model.condition import (
     Comparison,
     Condition,
     Constant,
+    Duration,
     Expression,
     Not,
+    Now,
     NumberedSome,
     Or,
     Predicate,
@@ -29,6 +32,7 @@ from tamis.model.condition import (
     Word,
 )
 from tamis.model.elements.element_names import with_variable
+from tamis.model.times.durations import duration_text
 
 KEYWORDS = frozenset(
     {"and", "or", "not", "in", "between", "exists", "missing", "contains", "excludes"}
@@ -73,12 +77,14 @@ def _predicate(predicate: Predicate) -> str:
         return to_text(predicate.source)
     if value is None:
         return f"{name} {comparator}"
+    ignoring = IGNORING_CASE if comparator.endswith(IGNORING_CASE) else ""
+    comparator = comparator.removesuffix(IGNORING_CASE)
     if not isinstance(value, tuple):
-        return f"{name} {comparator} {constant_text(value)}"
+        return f"{name} {comparator} {constant_text(value)}{ignoring}"
     shown = [constant_text(item) for item in value]
     if comparator == "between":
         return f"{name} between {shown[0]} and {shown[1]}"
-    return f"{name} {comparator} ({', '.join(shown)})"
+    return f"{name} {comparator} ({', '.join(shown)}){ignoring}"
 
 
 def _argument(given: Constant | Variable) -> str:
@@ -91,6 +97,10 @@ def expression_text(expression: Expression) -> str:
         return f"?{expression.name}"
     if isinstance(expression, AttributeValue):
         return f"@{name_text(expression.name)}"
+    if isinstance(expression, Now):
+        return "now"
+    if isinstance(expression, Duration):
+        return duration_text(expression.microseconds)
     if not isinstance(expression, Arithmetic):
         # Always quoted: a bare word at the start would be parsed as an attribute.
         return constant_text(str(expression) if isinstance(expression, Word) else expression)
@@ -117,7 +127,7 @@ def _strength(expression: Expression) -> int:
         return _PRODUCT
     negated = expression.sign == "-" and type(expression.left) is int and not expression.left
     # `-5` is a number; the difference of 0 and 5 is printed as such.
-    return _UNARY if negated and not isinstance(expression.right, int | float) else _SUM
+    return _UNARY if negated and not isinstance(expression.right, int | float | Duration) else _SUM
 
 
 def name_text(name: str) -> str:

@@ -13,15 +13,24 @@ from typing import Any
 
 from tamis.errors import ConditionError, SchemaError
 from tamis.model.condition import (
+    IGNORING_CASE,
     IS_NULL,
+    IS_SCALAR,
+    OF_KIND,
+    SUBSET,
+    SUPERSET,
     And,
+    Arithmetic,
     AttributeValue,
     Clause,
     Comparison,
     Condition,
+    Duration,
+    Expression,
     Leaf,
     Literal,
     Not,
+    Now,
     Predicate,
     Some,
     ValueConstraint,
@@ -43,6 +52,8 @@ from tamis.model.operator_semantics import (
     refuse_unbound,
 )
 from tamis.model.schema import Schema
+from tamis.model.text_semantics import text_holds
+from tamis.model.times.moments import at_moment, mentions_now, read_moment, with_now
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -52,18 +63,34 @@ def satisfies(
     event: Mapping[str, Any] | Event,
     schema: Schema,
     operators: OperatorTable | None = None,
+    *,
+    now: datetime | str | None = None,
 ) -> bool:
-    """Whether the event satisfies a type-checked condition."""
+    """Whether the event satisfies a type-checked condition.
+
+    `now` is the moment of the event, which a condition needs that mentions `now`.
+    """
     if not isinstance(condition, Condition):
         raise ConditionError(f"expected a condition, got {type(condition).__name__}; see parse")
     if not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
     schema = schema_for(schema, condition, _signatures(operators))
+    condition = of_moment(condition, schema, None if now is None else read_moment(now))
     checked = event if isinstance(event, Event) else schema.event(event)
     return any(
         clause_holds(clause, checked, schema, operators)
         for clause in open_clauses(condition, True, checked, schema)
     )
+
+
+def of_moment(condition: Condition, schema: Schema, moment: int | None) -> Condition:
+    """The condition with the moment of the event; refuses one that lacks it."""
+    condition = with_now(condition, schema)
+    if moment is not None:
+        return at_moment(condition, moment)
+    if mentions_now(condition):
+        raise ConditionError("the condition mentions now: give the moment of the event")
+    return condition
 
 
 def _signatures(operators: OperatorTable | None) -> dict[str, Signature]:
@@ -208,22 +235,31 @@ def element_holds(literal: Literal[Some], event: Event, schema: Schema) -> bool:
 def looks_at_set(literal: Literal) -> bool:
     """Whether the literal is about the set of values, not about one of them."""
     predicate, positive = literal
-    return predicate.comparator in ("contains", "excludes", "missing") or (
-        (predicate.comparator, positive) in (("exists", False), (IS_NULL, True))
+    return predicate.comparator in ("contains", "excludes", SUBSET, SUPERSET, "missing") or (
+        (predicate.comparator, positive) in (("exists", False), (IS_NULL, True), (IS_SCALAR, False))
     )
 
 
 def set_holds(literal: Literal, event: Event, schema: Schema) -> bool:
-    """`contains`, `excludes`, `exists`, `missing` and `is null`, and their complements."""
+    """Comparators of the set of values, and their complements."""
     predicate, positive = literal
     bound = event.values.get(predicate.attribute)
+    if predicate.comparator == IS_SCALAR:  # its complement: not bound, or to objects only
+        scalar = Literal(predicate, True)
+        return not any(value_holds(scalar, value, schema) for value in bound or ())
     if predicate.comparator == IS_NULL:
         return (bound is None or all(value is None for value in bound)) == positive
     if predicate.comparator in ("exists", "missing"):
         return (bound is not None) == ((predicate.comparator == "exists") == positive)
     if bound is None:
         return False
-    wanted = schema.attributes[predicate.attribute].constant(predicate.value)
+    constant = schema.attributes[predicate.attribute].constant
+    if predicate.comparator in (SUBSET, SUPERSET):
+        assert isinstance(predicate.value, tuple)
+        listed = [constant(item) for item in predicate.value]
+        inner, outer = (bound, listed) if predicate.comparator == SUBSET else (listed, bound)
+        return all(any(_equal(one, other) for other in outer) for one in inner) == positive
+    wanted = constant(predicate.value)
     return any(_equal(value, wanted) for value in bound) == (
         (predicate.comparator == "contains") == positive
     )
@@ -235,7 +271,9 @@ def value_holds(literal: Literal, value: Any, schema: Schema) -> bool:
     domain = schema.attributes[predicate.attribute]
     if predicate.comparator == IS_NULL:
         return (value is None) == positive
-    if isinstance(domain, Dynamic) and predicate.comparator != "exists":
+    if predicate.comparator == IS_SCALAR:
+        return not (isinstance(domain, Dynamic) and _kind(value) == "object")
+    if isinstance(domain, Dynamic) and predicate.comparator not in ("exists", OF_KIND):
         given = predicate.value if isinstance(predicate.value, tuple) else (predicate.value,)
         if _kind(value) not in {_kind(domain.constant(each)) for each in given}:
             return False  # of another kind, the complement included
@@ -260,9 +298,15 @@ def _true(predicate: Predicate, value: Any, domain: Domain) -> bool:
     comparator, given = predicate.comparator, predicate.value
     if comparator == "exists":
         return True
+    if comparator == OF_KIND:
+        assert isinstance(given, tuple)
+        return _kind(value) in given
     if comparator == "in":
         assert isinstance(given, tuple)
         return any(_equal(value, domain.constant(item)) for item in given)
+    if comparator == "in" + IGNORING_CASE:
+        assert isinstance(given, tuple)
+        return any(text_holds("=" + IGNORING_CASE, value, str(item)) for item in given)
     if comparator == "between":
         assert isinstance(given, tuple)
         low, high = (domain.constant(end) for end in given)
@@ -280,13 +324,7 @@ def _true(predicate: Predicate, value: Any, domain: Domain) -> bool:
         return _at_most(wanted, value, domain)
     if comparator == ">":
         return value != wanted and _at_most(wanted, value, domain)
-    if comparator == "starts with":
-        return bool(value[: len(wanted)] == wanted)
-    if comparator == "ends with":
-        return bool(value[len(value) - len(wanted) :] == wanted) and len(value) >= len(wanted)
-    if comparator == "like":
-        return _like(value, wanted)
-    raise AssertionError(f"no such comparator: {comparator}")
+    return text_holds(comparator, value, wanted)
 
 
 def comparison_holds(literal: Literal[Comparison], choice: Choice, schema: Schema) -> bool:
@@ -301,10 +339,24 @@ def comparison_holds(literal: Literal[Comparison], choice: Choice, schema: Schem
         assert isinstance(right, AttributeValue)
         predicate = Predicate(names[0], comparison.comparator, choice[right.name])
         return value_holds(Literal(predicate, positive), choice[names[0]], schema)
-    constraint = ValueConstraint(comparison.left, comparison.comparator, right)
+    left, right = _in_microseconds(comparison.left), _in_microseconds(right)
+    constraint = ValueConstraint(left, comparison.comparator, right)
     return constraint_holds(
         Literal(constraint, positive), {name: _microseconds(choice[name]) for name in names}
     )
+
+
+def _in_microseconds(expression: Expression) -> Expression:
+    """Durations and the moment as numbers: sums of whole numbers are exact, however large."""
+    if isinstance(expression, Arithmetic):
+        left, right = _in_microseconds(expression.left), _in_microseconds(expression.right)
+        return Arithmetic(expression.sign, left, right)
+    if isinstance(expression, Duration):
+        return expression.microseconds
+    if isinstance(expression, Now):
+        assert expression.moment is not None
+        return expression.moment
+    return expression
 
 
 def _microseconds(value: Any) -> Any:
@@ -335,37 +387,3 @@ def _reaches(start: str, goal: str, onward: Mapping[str, Iterable[str]]) -> bool
         seen.update(fresh)
         stack.extend(fresh)
     return False
-
-
-def _like(value: str, pattern: str) -> bool:
-    """`%` matches any text, `_` one code point; a backslash escapes the next character.
-
-    Tracks the set of pattern positions that are reachable after each code point of the value.
-    """
-    parts: list[tuple[str, bool]] = []  # (character, literal?)
-    characters = iter(pattern)
-    for character in characters:
-        if character == "\\":
-            parts.append((next(characters, "\\"), True))
-        else:
-            parts.append((character, character not in "%_"))
-
-    def widen(positions: set[int]) -> set[int]:
-        for position in range(len(parts)):  # a `%` may match nothing
-            if position in positions and parts[position] == ("%", False):
-                positions.add(position + 1)
-        return positions
-
-    reached = widen({0})
-    for character in value:
-        after: set[int] = set()
-        for position in reached:
-            if position == len(parts):
-                continue
-            wanted, literal = parts[position]
-            if not literal and wanted == "%":
-                after.add(position)
-            elif wanted == character or not literal:
-                after.add(position + 1)
-        reached = widen(after)
-    return len(parts) in reached

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tamis.model.condition import STATES, Predicate
+from tamis.model.condition import OF_KIND, STATES, Predicate
 from tamis.model.dynamic import Dynamic, kind_of_value
 from tamis.model.schema import Schema
 
@@ -17,7 +17,7 @@ def is_quoted(attribute: str, schema: Schema) -> bool:
 
 def other_kind(predicate: Predicate, values: tuple[Any, ...]) -> str:
     """Why a comparison of a dynamic attribute cannot hold: no value has the kind of a constant."""
-    if predicate.comparator in STATES:
+    if predicate.comparator in (*STATES, OF_KIND):
         return ""
     given = predicate.value if isinstance(predicate.value, tuple) else (predicate.value,)
     wanted = list(dict.fromkeys(kind_of_value(each) for each in given))

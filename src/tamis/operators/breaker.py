@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from tamis.errors import counted
 from tamis.model.operator import Fault
 
 
@@ -79,9 +80,9 @@ class CircuitBreaker:
         if at_once:
             self._why = at_once
         elif row:
-            self._why = f"{self._in_a_row} fault{'s' * (self._in_a_row > 1)} in a row"
+            self._why = f"{counted(self._in_a_row, 'fault')} in a row"
         elif share:
-            self._why = f"{self._among} faults in {len(self._window)} calls"
+            self._why = f"{counted(self._among, 'fault')} in {counted(len(self._window), 'call')}"
         self._until = now + self._pause
         self._pause = min(2 * self._pause, self._longest)
         self.round += 1

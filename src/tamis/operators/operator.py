@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, Self, overload
 
-from tamis.errors import OperatorError, TamisError, nearest, suggestion
+from tamis.errors import OperatorError, TamisError, counted, nearest, suggestion
 from tamis.model.condition import NAME
 from tamis.model.operator import KINDS, Parameter, Signature
 from tamis.model.printer import KEYWORDS, constant_text
@@ -120,10 +120,8 @@ class Operator:
         `arguments` has one entry for each parameter, None where the condition has a variable.
         """
         if len(arguments) != len(self.signature.parameters):
-            raise OperatorError(
-                f"operator {self.name!r} takes {len(self.signature.parameters)} arguments, "
-                f"got {len(arguments)}"
-            )
+            takes = counted(len(self.signature.parameters), "argument")
+            raise OperatorError(f"operator {self.name!r} takes {takes}, got {len(arguments)}")
         return {name: _plain(arguments[place]) for place, name in self._handed}
 
     def key(self, arguments: Sequence[Any]) -> Hashable:
@@ -197,18 +195,28 @@ def operator(
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
     """Turn a function into an operator, and register it for every engine of this process.
 
-    reads: attributes of the event. The function gets their values by name; dots become underscores.
-    arguments: names and kinds of the constants in a condition. The function gets them by name.
-    gives: names and kinds of the values it returns, for variables. The function gets the constant
-    that stands in the place of a variable (else None) if it has a parameter of that name.
-    Kinds: "number", "text", "boolean", "any".
+    Args:
+        function: what to call.
+        name: the name in conditions; the default is that of the function.
+        reads: attributes of the event. The function gets their values by name; dots become
+            underscores.
+        arguments: names and kinds of the constants in a condition. The function gets them by name.
+        gives: names and kinds of the values it returns, for variables. The function gets the
+            constant that stands in the place of a variable (else None) if it has a parameter of
+            that name.
+        cost: an estimate of a call, in milliseconds.
+        timeout: of a call, in seconds.
+        run: where it is called: "here" (inline), in a "thread", or in a worker "process".
+        batch: whether it is called with many events; see below.
+        pure: whether the result depends on the parameters alone, and may be remembered.
+
+    Kinds are "number", "text", "boolean" and "any".
 
     The function returns True or False if it gives no values; a value or a list of values if it
     gives one; a tuple or a list of tuples if it gives several. None, False and [] are false. With
     `batch` it gets a list for each attribute, with one entry per event, and returns a list of
     results; an exception in the place of a result is a fault of this event alone. With
-    `batch="pairs"` it also gets a list for each argument, with one entry per event. Results are
-    remembered, unless the function is not `pure`: its result depends on more than its parameters.
+    `batch="pairs"` it also gets a list for each argument, with one entry per event.
 
     >>> @operator(reads=("position.altitude",), arguments={"metres": "number"}, run="here")
     ... def above(position_altitude, metres):

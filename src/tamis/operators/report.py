@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tamis.errors import counted
 from tamis.model.operator import Fault, Rows
 
 FAULTY = 100  # calls with constants whose faults a report has, for each operator
@@ -22,7 +23,9 @@ class ConstantFaults:
 
     def __str__(self) -> str:
         aside = _aside(self.set_aside_for)
-        return f"{self.faults} faults{aside}" + (f"; the last: {self.last}" if self.last else "")
+        return f"{counted(self.faults, 'fault')}{aside}" + (
+            f"; the last: {self.last}" if self.last else ""
+        )
 
 
 @dataclass
@@ -89,7 +92,8 @@ class CallCounts:
         )
 
     def __str__(self) -> str:
-        parts = [f"{self.operator}: {self.events} events, {self.calls} calls, {self.seconds:.3g} s"]
+        asked = f"{counted(self.events, 'event')}, {counted(self.calls, 'call')}"
+        parts = [f"{self.operator}: {asked}, {self.seconds:.3g} s"]
         if self.hits:
             parts.append(f"{self.hits} remembered")
         parts += [
@@ -103,7 +107,7 @@ class CallCounts:
         worst = sorted(self.constants.items(), key=lambda each: -each[1].faults)
         lines = [text, *(f"  {call}: {each}" for call, each in worst[:_SHOWN])]
         if len(worst) > _SHOWN:
-            lines.append(f"  and {len(worst) - _SHOWN} calls with other constants")
+            lines.append(f"  and {counted(len(worst) - _SHOWN, 'call')} with other constants")
         return "\n".join(lines)
 
 

@@ -40,7 +40,7 @@ class ResultMemory:
         return self._in_young + self._in_old
 
     def recall(self, call: Call, inputs: list[Hashable]) -> list[Rows | None]:
-        """The results for these inputs; None where there is none."""
+        """The results for these inputs; None for those without a result."""
         young = self._young.get(call, _NOTHING)
         found: list[Rows | None] = [young.get(each) for each in inputs]
         old = self._old.get(call)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from tamis.errors import TamisError
+from tamis.errors import TamisError, counted
 from tamis.model.operator import Fault, Rows
 from tamis.operators.operator import Operator
 
@@ -124,7 +124,9 @@ def _batch_rows(returned: Any, events: int, kinds: Sequence[str]) -> Answers | F
             raise UnfitError(f"{shown(returned)} is not a list, but a batch needs one")
         each = list(returned)
         if len(each) != events:
-            raise UnfitError(f"{len(each)} results for a batch of {events} events")
+            raise UnfitError(
+                f"{counted(len(each), 'result')} for a batch of {counted(events, 'event')}"
+            )
     except UnfitError as error:
         return nonsense(str(error))
     except Exception as error:  # noqa: BLE001 - a subclass of list is foreign code
@@ -143,7 +145,7 @@ def _truth(returned: Any) -> Rows:
 
 def _row(row: Any, kinds: Sequence[str]) -> tuple[Any, ...]:
     if not isinstance(row, tuple) or len(row) != len(kinds):
-        raise UnfitError(f"{shown(row)} is not a tuple of {len(kinds)} values")
+        raise UnfitError(f"{shown(row)} is not a tuple of {counted(len(kinds), 'value')}")
     return tuple(plain_value(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
 from typing import Any
 
-from tamis.errors import OperatorError
+from tamis.errors import OperatorError, counted
 from tamis.model.operator import Fault, Rows
 from tamis.operators.batch_size import BatchSizer
 from tamis.operators.caller import FailedCall, OperatorCaller
@@ -382,8 +382,8 @@ def _check_reads(operator: Operator, reads: Events) -> None:
     for event in reads:
         if len(event) != len(operator.read_as):
             raise OperatorError(
-                f"operator {operator.name!r} reads {len(operator.read_as)} attributes, "
-                f"got {len(event)} values"
+                f"operator {operator.name!r} reads {counted(len(operator.read_as), 'attribute')}, "
+                f"got {counted(len(event), 'value')}"
             )
 
 

@@ -23,6 +23,7 @@ from threading import enumerate as enumerate_threads
 from time import monotonic, sleep
 from typing import Any
 
+from tamis.errors import counted
 from tamis.model.operator import Fault
 from tamis.operators.executor import Events, Executor, LateError, NotStartedError
 from tamis.operators.operator import Operator
@@ -65,7 +66,7 @@ class ThreadExecutor(Executor):
         """Too many calls were abandoned and have not come back."""
         abandoned = self._pool.abandoned
         most = self._most_abandoned * (_TRUSTED_MORE if trusted else 1)
-        return f"{abandoned} calls hang" if abandoned >= most else None
+        return counted(abandoned, "call hangs", "calls hang") if abandoned >= most else None
 
     def call(
         self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.replay.event_columns import column_at, schema_encoder
-from tamis.replay.json_lines import JSON, LineReader
+from tamis.encode.lines.event_columns import column_at, schema_encoder
+from tamis.encode.lines.json_lines import JSON, LineReader
 
 Int64s = NDArray[np.int64]
 READ = 1 << 16  # rows that are read at once
@@ -42,9 +42,12 @@ class EventChunk(NamedTuple):
     numbers: Int64s
     table: pa.Table  # as it is stored
     layout: RowLayout
+    moments: Int64s | None = None  # when each row was appended to its log
 
     def slice(self, at: int, most: int) -> EventChunk:
-        return EventChunk(self.numbers[at : at + most], self.table.slice(at, most), self.layout)
+        rows = slice(at, at + most)
+        moments = None if self.moments is None else self.moments[rows]
+        return EventChunk(self.numbers[rows], self.table.slice(at, most), self.layout, moments)
 
     @property
     def lines(self) -> pa.ChunkedArray | None:

@@ -10,7 +10,7 @@ replay gives the same pairs.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from tamis.encode.validation import ValidEvents, extends, same_codes
 from tamis.engine import Engine
 from tamis.engine.ids import Id
 from tamis.errors import TamisError
+from tamis.language.dialects import NATIVE
 from tamis.model.schema import Schema
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
@@ -32,6 +33,8 @@ FOREVER = np.iinfo(np.int64).max
 _AT_ONCE = 10_000  # rows: one that is wrong costs the others of its batch a second try
 _GOLDEN = 0x9E3779B97F4A7C15  # spreads consecutive numbers over all shards
 _WORD = (1 << 64) - 1
+LANGUAGE = "language"  # the column of dialects
+_NAMES = ("id", "condition", LANGUAGE)
 
 
 def shard_of(id: Id, shards: int) -> int:
@@ -99,7 +102,7 @@ class LiveSubscriptions:
         """
         if end <= self.sequence:
             return
-        changes = log.changes(self.sequence, end)
+        changes = log.changes(self.sequence, end, details=True)
         numbers = np.asarray(changes["sequence"])
         for low, high, schema in log.schemas(self.sequence, end):
             self.extend(schema)
@@ -113,16 +116,17 @@ class LiveSubscriptions:
         self.schema = self._added.schema
 
     def take_changes(self, changes: pa.Table, end: int) -> None:
-        """Take in changes as `Log.changes` gives them: all from `sequence` to `end`.
+        """Take in changes as `Log.changes` gives them, with details: all from `sequence` to `end`.
 
         What was taken in before is passed over, so that a range may be read again. So is what
         belongs to other shards.
         """
         if end <= self.sequence:
             return
-        fresh: list[tuple[int, str]] = []
-        columns = (changes[name].to_pylist() for name in ("sequence", "kind", "id", "condition"))
-        for sequence, kind, id, condition in zip(*columns, strict=True):
+        fresh: list[tuple[int, str, str | None]] = []
+        names = ("sequence", "kind", "id", "condition", "language")
+        columns = (changes[name].to_pylist() for name in names)
+        for sequence, kind, id, condition, language in zip(*columns, strict=True):
             mine = self.shards == 1 or shard_of(id, self.shards) == self.shard
             if sequence < self.sequence or not mine or kind == "renew":
                 continue
@@ -133,7 +137,7 @@ class LiveSubscriptions:
                 self._id.append(id)
                 self._from.append(sequence)
                 self._until.append(FOREVER)
-                fresh.append((len(self._id) - 1, condition))
+                fresh.append((len(self._id) - 1, condition, language))
         self._subscribe(fresh)
         self.sequence = end
         self._tables = None
@@ -145,12 +149,16 @@ class LiveSubscriptions:
         elif self.base is not None:
             self._gone.setdefault(id, sequence)
 
-    def _subscribe(self, fresh: Sequence[tuple[int, str]]) -> None:
+    def _subscribe(self, fresh: Sequence[tuple[int, str, str | None]]) -> None:
         """Wrong conditions are left out; the compilation of the next version reports them."""
         if fresh:
-            numbers = pa.array([number for number, _ in fresh], pa.int64())
-            conditions = [condition for _, condition in fresh]
-            subscribe_rows(self._added, pa.table({"id": numbers, "condition": conditions}))
+            numbers, conditions, languages = zip(*fresh, strict=True)
+            columns = {
+                "id": pa.array(numbers, pa.int64()),
+                "condition": pa.array(conditions, pa.string()),
+                "language": pa.array(languages, pa.string()),
+            }
+            subscribe_rows(self._added, pa.table(columns))
 
     @property
     def encoder(self) -> Encoder:
@@ -159,17 +167,24 @@ class LiveSubscriptions:
         same = base is not None and same_codes(base.schema, self.schema)
         return base.encoder if base is not None and same else added.encoder
 
-    def match(self, events: ValidEvents, numbers: Int64s) -> LivePairs:
-        """All pairs of events with their sequence numbers."""
-        found = [self._of_version(events, numbers), self._of_log(events, numbers)]
+    def match(
+        self, events: ValidEvents, numbers: Int64s, moments: Int64s | None = None
+    ) -> LivePairs:
+        """All pairs of events with their sequence numbers; `moments` are those of the events."""
+        found = [
+            self._of_version(events, numbers, moments),
+            self._of_log(events, numbers, moments),
+        ]
         return LivePairs(
             np.concatenate([rows for rows, _ in found]), pa.concat_arrays([ids for _, ids in found])
         )
 
-    def _of_version(self, events: ValidEvents, numbers: Int64s) -> LivePairs:
+    def _of_version(
+        self, events: ValidEvents, numbers: Int64s, moments: Int64s | None
+    ) -> LivePairs:
         if self.base is None or not len(self.base):
             return _no_pairs(self.ids)
-        answer = self.base.match_batch(events.batch(self.base.encoder))
+        answer = self.base.match_batch(events.batch(self.base.encoder, moments))
         rows = answer.events
         ids = answer.arrow_ids(self.ids == "text")
         gone, when = self._now().gone, self._now().when
@@ -180,10 +195,10 @@ class LiveSubscriptions:
             rows, ids = rows[live], ids.filter(pa.array(live))
         return LivePairs(rows, ids)
 
-    def _of_log(self, events: ValidEvents, numbers: Int64s) -> LivePairs:
+    def _of_log(self, events: ValidEvents, numbers: Int64s, moments: Int64s | None) -> LivePairs:
         if not len(self._added):
             return _no_pairs(self.ids)
-        answer = self._added.match_batch(events.batch(self._added.encoder))
+        answer = self._added.match_batch(events.batch(self._added.encoder, moments))
         rows, entries = answer.events, answer.subscriptions.astype(np.int64)
         now, at = self._now(), numbers[rows]
         live = (now.since[entries] <= at) & (at < now.until[entries])
@@ -234,12 +249,21 @@ def subscribe_rows(
 ) -> list[RefusedCondition]:
     """Subscribe all rows of a table of `id` and `condition`, and give those that are refused.
 
-    `stored` is as in `Engine.subscribe`: what a log or a version holds was accepted before.
+    A column `language` names the dialects of conditions; null is the language of tamis. `stored` is
+    as in `Engine.subscribe`: what a log or a version holds was accepted before.
 
     A batch is taken whole or not at all. So one with a mistake is halved until that is alone: the
     other rows cost a few tries, not one for each row.
     """
     refused: list[RefusedCondition] = []
+    if {LANGUAGE, "condition"} <= {*table.column_names}:
+        native = np.asarray(pc.fill_null(pc.equal(table[LANGUAGE], NATIVE), True))
+        refused += _in_dialects(engine, table, np.flatnonzero(~native), stored)
+        kept = np.flatnonzero(native)
+        rest = table.take(pa.array(kept)) if len(kept) < table.num_rows else table
+        found = subscribe_rows(engine, rest.drop_columns([LANGUAGE]), stored=stored)
+        refused += [each._replace(row=int(kept[each.row])) for each in found]
+        return sorted(refused)
     todo = [(at, min(_AT_ONCE, table.num_rows - at)) for at in range(0, table.num_rows, _AT_ONCE)]
     todo.reverse()
     while todo:
@@ -254,3 +278,15 @@ def subscribe_rows(
                 half = rows // 2
                 todo += [(at + half, rows - half), (at, half)]
     return refused
+
+
+def _in_dialects(
+    engine: Engine, table: pa.Table, rows: Int64s, stored: bool
+) -> Iterator[RefusedCondition]:
+    """Subscribe the rows that are in other languages, one by one."""
+    for row in rows.tolist():
+        id, condition, language = (table[name][row].as_py() for name in _NAMES)
+        try:
+            engine.subscribe(condition, id, language=language, stored=stored)
+        except TamisError as why:
+            yield RefusedCondition(row, str(why))

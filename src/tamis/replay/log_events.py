@@ -12,7 +12,7 @@ import pyarrow as pa
 from tamis.model.schema import Schema
 from tamis.replay.event_source import READ, EventChunk, Int64s, RowLayout
 from tamis.store.log import Log
-from tamis.store.pack import EVENTS
+from tamis.store.pack import EVENTS, moments
 from tamis.store.published import without_reserved
 from tamis.store.schema_records import SchemaRange
 
@@ -41,16 +41,23 @@ class LogEvents(NamedTuple):
         layout = row_layout(part.schema)
         waiting: list[pa.Table] = []
         numbers: list[Int64s] = []
+        times: list[Int64s] = []
+
+        def chunk() -> EventChunk:
+            rows = pa.concat_tables(waiting)
+            return EventChunk(np.concatenate(numbers), rows, layout, np.concatenate(times))
+
         for first, table in log.events(part.start, part.end):
             plain = without_reserved(table.replace_schema_metadata(None))
             full = sum(map(len, numbers)) + table.num_rows > READ
             if waiting and (full or not waiting[0].schema.equals(plain.schema)):
-                yield EventChunk(np.concatenate(numbers), pa.concat_tables(waiting), layout)
-                waiting, numbers = [], []
+                yield chunk()
+                waiting, numbers, times = [], [], []
             waiting.append(plain)
             numbers.append(np.arange(first, first + table.num_rows, dtype=np.int64))
+            times.append(moments(table))
         if waiting:
-            yield EventChunk(np.concatenate(numbers), pa.concat_tables(waiting), layout)
+            yield chunk()
 
 
 def event_ranges(log: Log, start: int, end: int) -> list[SchemaRange]:

@@ -1,8 +1,14 @@
-"""Parts: files of notifications and of dead letters."""
+"""Parts: files of notifications and of dead letters.
+
+A part is a parquet file. Its pages have checksums, and so has its footer, which parquet leaves
+without one: before the footer there are a mark of eight bytes and the CRC-32 of the footer. Readers
+of parquet go by the offsets in the footer, and never see them.
+"""
 
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -19,6 +25,9 @@ NOTIFICATIONS, DEAD = "notifications", "dead"
 SEQUENCE, SUBSCRIPTION, REASON, RAW = "sequence", "subscription", "reason", "raw"
 _ROW_GROUP = 1 << 20  # rows, about: smaller tables are written together
 _BYTES = 1 << 26  # that wait to be written, at most
+_MARK = b"TAMISCRC"  # a checksum of the footer follows, and the footer
+_CHECKSUM, _END = 4, 8  # bytes; the end of a file is the length of its footer, and a magic word
+_LONGEST = 1 << 20  # bytes of a footer, about
 
 
 class PartWriter:
@@ -52,7 +61,7 @@ class PartWriter:
         with self._refusing():
             if self._writer is None:
                 make_folder(self._folder)
-                self._file = (self._folder / self._name).open("xb")
+                self._file = (self._folder / self._name).open("x+b")
                 ways = _writing(table.schema)
                 self._writer = parquet.ParquetWriter(self._file, table.schema, **ways)
             self._writer.write_table(table, row_group_size=2 * _ROW_GROUP)
@@ -70,6 +79,7 @@ class PartWriter:
         assert self._writer is not None
         with self._refusing():
             self._writer.close()
+            _put_checksum(self._file)
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
@@ -89,7 +99,53 @@ class PartWriter:
 def read_part(path: Path, **ways: Any) -> pa.Table:
     """The rows of a part, if they are those that were written."""
     with damage_named(path):
+        check_footer(path)
         return parquet.read_table(path, page_checksum_verification=True, **ways)
+
+
+def check_footer(path: Path) -> None:
+    """Raise `ValueError` if the footer of a part is not the one that was written.
+
+    Parts of earlier versions have no checksum, and are not checked.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        length = min(size, _footer_length(file) + _END + len(_MARK) + _CHECKSUM)
+        file.seek(-length, os.SEEK_END)
+        tail = file.read()
+        if not tail.startswith(_MARK):  # an earlier part, or the length is damaged
+            file.seek(-min(size, _LONGEST), os.SEEK_END)
+            tail = file.read()
+            tail = tail[max(0, tail.rfind(_MARK)) :]
+            if tail.startswith(_MARK) and _is_right(tail):
+                raise ValueError("the length of its footer is damaged")
+        elif not _is_right(tail):
+            raise ValueError("its footer does not have the checksum that was written")
+
+
+def _put_checksum(file: Any) -> None:
+    """Move the footer on, for its checksum."""
+    file.seek(-_footer_length(file) - _END, os.SEEK_END)
+    begin = file.tell()
+    footer = file.read()
+    file.seek(begin)
+    file.write(_MARK + _checksum(footer) + footer)
+
+
+def _footer_length(file: Any) -> int:
+    """The length of the footer of an open file, as its end says."""
+    file.seek(-_END, os.SEEK_END)
+    return int.from_bytes(file.read(4), "little")
+
+
+def _is_right(tail: bytes) -> bool:
+    """Whether the end of a file, from the mark on, is as it was written, but for the length."""
+    at = len(_MARK) + _CHECKSUM
+    return tail[len(_MARK) : at] == _checksum(tail[at:])
+
+
+def _checksum(footer: bytes) -> bytes:
+    return zlib.crc32(footer[:-_END]).to_bytes(_CHECKSUM, "little")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ becomes of the answers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,13 +16,13 @@ import pyarrow as pa
 from tamis.encode.arrow import one_chunk
 from tamis.encode.arrow_checks import is_readable
 from tamis.encode.encoder import Encoder
+from tamis.encode.lines.event_columns import schema_encoder
+from tamis.encode.lines.json_lines import LineReader
 from tamis.encode.validation import Refused, ValidEvents, extends, same_codes, validate
 from tamis.engine import Engine
 from tamis.errors import EventError
 from tamis.match.answers import Matches
-from tamis.replay.event_columns import schema_encoder
 from tamis.replay.event_source import READ, EventChunk, Int64s
-from tamis.replay.json_lines import LineReader
 from tamis.replay.parts import RAW, REASON
 
 # What Arrow and Python raise for values that nobody could have written as an event.
@@ -44,6 +44,12 @@ class ReadEvents(NamedTuple):
         """The numbers of the valid events."""
         valid, numbers = self.valid, self.chunk.numbers
         return numbers[valid.rows] if valid.refused else numbers
+
+    @property
+    def moments(self) -> Int64s | None:
+        """When the valid events were appended to their log."""
+        moments, valid = self.chunk.moments, self.valid
+        return moments[valid.rows] if moments is not None and valid.refused else moments
 
     def refusals(self) -> dict[str, pa.Array]:
         """Why rows were refused, and the rows as they came."""
@@ -186,10 +192,18 @@ def _first_line(why: BaseException) -> str:
 
 
 def match_with(
-    engine: Engine, chunks: Iterable[EventChunk], pace: BatchPace, *, partial: bool = False
+    engine: Engine,
+    chunks: Iterable[EventChunk],
+    pace: BatchPace,
+    *,
+    partial: bool = False,
+    when: Callable[[ReadEvents], Int64s | int | None] = lambda events: events.moments,
 ) -> Iterator[tuple[ReadEvents, Matches]]:
-    """Validate the rows of chunks and match the events with one engine, some at a time."""
+    """Validate the rows of chunks and match the events with one engine, some at a time.
+
+    `when` gives the moments of valid events; by default, they are those of their log.
+    """
     for events in read_events(chunks, engine.encoder, pace, partial=partial):
-        found = engine.match_batch(events.valid.batch(engine.encoder))
+        found = engine.match_batch(events.valid.batch(engine.encoder, when(events)))
         pace.note(len(events.chunk.numbers), found.total)
         yield events, found

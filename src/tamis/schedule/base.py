@@ -18,15 +18,7 @@ from tamis.schedule.compiled.event_graph import (
     build_event_graph,
     count_literals,
 )
-from tamis.schedule.compiled.graph import (
-    FALSE,
-    FAULT,
-    NEVER,
-    ON_FALSE,
-    ON_TRUE,
-    TRUE,
-    ClauseGraph,
-)
+from tamis.schedule.compiled.graph import FALSE, FAULT, NEVER, ON_FALSE, ON_TRUE, TRUE, ClauseGraph
 from tamis.schedule.compiled.run_state import (
     EVALUATED,
     MATCHED,

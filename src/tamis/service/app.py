@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from tamis import __version__
@@ -16,12 +17,24 @@ from tamis.broker.broker import Broker
 from tamis.errors import TamisError
 from tamis.service import publish_door
 from tamis.service.body_limit import BodyLimit
+from tamis.service.console import (
+    delivery_reads,
+    health_reads,
+    live_routes,
+    map_reads,
+    page_routes,
+    redundancy_routes,
+    session_routes,
+    subscription_reads,
+)
 from tamis.service.context import ServiceContext
+from tamis.service.identification import Identification
 from tamis.service.observation import health
 from tamis.service.observation.request_log import RequestLog
 from tamis.service.openapi_document.documented_app import DocumentedApp
 from tamis.service.problems import (
     answer_http,
+    answer_incomplete,
     answer_invalid,
     answer_problem,
     answer_unicode,
@@ -62,18 +75,24 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
         broker.webhooks.warnings.listener = warned
         yield
         waiting.close()
+        server.close()
 
-    app = DocumentedApp(title="tamis", version=__version__, lifespan=lifespan)
+    # No pages of documentation: those of the framework load scripts from other hosts.
+    app = DocumentedApp(
+        title="tamis", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
     app.state.server = server
     publishing = Publishing(server, settings.body_bytes)
     app.add_middleware(BodyLimit, most=settings.body_bytes)
     app.add_middleware(PublishDoor, publishing=publishing)
     app.add_middleware(RateLimit, rates=server.rates)
+    app.add_middleware(Identification, server=server)
     app.add_middleware(RequestLog)
     app.add_exception_handler(TamisError, answer_problem)
     app.add_exception_handler(RequestValidationError, answer_invalid)
     app.add_exception_handler(HTTPException, answer_http)
     app.add_exception_handler(UnicodeEncodeError, answer_unicode)
+    app.add_exception_handler(ClientDisconnect, answer_incomplete)
     app.router.routes.append(Route(publish_door.PATH, publishing, methods=["POST"]))
     app.include_router(event_routes.router)
     app.router.routes += bulk_routes.routes
@@ -87,4 +106,11 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     app.router.routes += notification_routes.routes
     app.include_router(schema_routes.router)
     app.router.routes += health.routes
+    for pages in (
+        *(session_routes, subscription_reads, redundancy_routes),
+        *(delivery_reads, health_reads, map_reads),
+    ):
+        app.include_router(pages.router)
+    app.router.routes += live_routes.routes
+    app.router.routes += page_routes.routes  # last: what is no other path of the console is a page
     return app

@@ -37,6 +37,8 @@ def events_in(body: bytes, headers: Headers) -> list[IncomingEvent]:
             content_type = value
         elif name[:3] == _PREFIX:
             context = True
+        elif name == b"content-encoding" and value.strip().lower() != b"identity":
+            raise HttpError(415, "compressed bodies are not read; leave Content-Encoding out")
     if content_type == b"application/json" and not context:  # nearly always
         return _plain_events(body)
     written = JSON if content_type is None else content_type.decode("latin-1")

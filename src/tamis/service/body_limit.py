@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tamis.service.console.session_routes import LOGIN
 from tamis.service.problems import HttpError, problem, too_long
 
 
@@ -37,7 +38,8 @@ class BodyLimit:
 
         try:
             request = Request(scope)
-            scope["app"].state.server.caller(request)
+            if scope["path"] != LOGIN:
+                scope["app"].state.server.caller(request)
             declared = request.headers.get("content-length", "")
             if declared.isdecimal() and int(declared[:18]) > self._most:
                 raise too_long(self._most)

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
+import asyncio
+import hmac
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
 
-from tamis.broker.access.caller import ANONYMOUS, Caller
+from starlette.requests import Request
+from starlette.types import Scope
+
+from tamis.broker.access.caller import ADMIN, ANONYMOUS, Caller
 from tamis.broker.broker import Broker
 from tamis.errors import TamisError
+from tamis.service.console.latency_meter import LatencyMeter
+from tamis.service.console.sessions import ConsoleSessions
 from tamis.service.problems import HttpError
 from tamis.service.rate_limit import CallerRates
 from tamis.service.settings import Settings
 from tamis.service.shared_reading import SharedReadings
 from tamis.service.waiting import Waiting
+
+CALLER = "tamis.caller"  # in the scope of a request: who calls, or why that is not known
+LARGE = 64 << 10  # bytes of a request that is not read in the event loop
+P = ParamSpec("P")
+T = TypeVar("T")
+_OPERATOR = Caller(None, frozenset({ADMIN}))  # whoever runs a service that asks for no keys
 
 
 class ServiceContext:
@@ -20,18 +36,52 @@ class ServiceContext:
     def __init__(self, broker: Broker, settings: Settings, waiting: Waiting) -> None:
         self.broker, self.settings, self.waiting = broker, settings, waiting
         self.readings = SharedReadings(broker, waiting)
-        self.rates = CallerRates(settings.limits, self._is_key)
+        self.rates = CallerRates(settings.limits, broker.keys.remembers)
+        self.sessions = ConsoleSessions()
+        self.latencies = LatencyMeter(broker.log)
+        waiting.listener = self.latencies.found
         self._anonymous = settings.anonymous  # each request asks
+        # Where nobody has a key, who can read what the service logs may see all in the console.
+        self.console_code = f"console_{secrets.token_urlsafe(24)}" if self._anonymous else None
+        # Threads of their own: those of the routes may all be taken.
+        self._asking = ThreadPoolExecutor(1, "tamis-callers")  # the database has one connection
+        self._reading = ThreadPoolExecutor(2, "tamis-bodies")
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self._asking.shutdown(wait=False, cancel_futures=True)
+        self._reading.shutdown(wait=False, cancel_futures=True)
+
+    async def aside(self, work: Callable[P, T], *given: P.args, **more: P.kwargs) -> T:
+        """Read a large request in a thread: others are answered meanwhile."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._reading, lambda: work(*given, **more))
 
     def caller(self, request: Request) -> Caller:
-        """Who calls over HTTP."""
+        """Who calls over HTTP, as it was known when the request came."""
+        return self.caller_in(request.scope)
+
+    def caller_in(self, scope: Scope) -> Caller:
+        """Who calls, by the scope of a request."""
+        found = scope[CALLER]
+        if isinstance(found, TamisError):
+            raise found
+        assert isinstance(found, Caller)
+        return found
+
+    def present_caller(self, request: Request) -> Caller:
+        """Who calls, asked again: a key may be revoked while a stream is read. In a thread."""
         return self.holder(request.headers.get("authorization"))
 
-    def _is_key(self, key: str) -> bool:
-        try:
-            return self.broker.keys.caller(key) is not None
-        except TamisError:  # the database is away; the call itself says so
-            return False
+    async def identify(self, given: str | None) -> Caller:
+        """Who calls. A database elsewhere is asked in a thread."""
+        keys = self.broker.keys
+        if given is None or keys.is_near:
+            return self.holder(given)
+        known = keys.caller_at_hand(_key(given))
+        if known is not None:
+            return known
+        return await asyncio.get_running_loop().run_in_executor(self._asking, self.holder, given)
 
     def holder(self, given: str | None) -> Caller:
         """Who calls: the holder of the key in `Authorization: Bearer`, or nobody known."""
@@ -39,8 +89,16 @@ class ServiceContext:
             if not self._anonymous:
                 raise HttpError(401, "this service needs a key: Authorization: Bearer KEY")
             return ANONYMOUS
-        kind, _, key = given.partition(" ")
-        caller = self.broker.keys.caller(key.strip()) if kind.lower() == "bearer" else None
+        key = _key(given)
+        if self.console_code and hmac.compare_digest(key.encode(), self.console_code.encode()):
+            return _OPERATOR
+        caller = self.broker.keys.caller(key) if key else None
         if caller is None:
             raise HttpError(401, "this key is unknown; it may have been revoked")
         return caller
+
+
+def _key(given: str) -> str:
+    """The key in `Authorization: Bearer KEY`; nothing if it has another form."""
+    kind, _, key = given.partition(" ")
+    return key.strip() if kind.lower() == "bearer" else ""

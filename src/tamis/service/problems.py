@@ -169,7 +169,10 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
 async def answer_http(request: Request, error: Exception) -> Response:
     """What the framework refuses: an unknown path, a wrong method."""
     assert isinstance(error, HTTPException)
-    found = ProblemDetails.of(error.status_code, "request", str(error.detail), {})
+    detail = str(error.detail)
+    if error.status_code == 404:
+        detail = "there is no such path; /openapi.json lists them all"
+    found = ProblemDetails.of(error.status_code, "request", detail, {})
     return found._replace(headers=dict(error.headers or {})).answer()
 
 
@@ -181,6 +184,11 @@ def unicode_problem() -> Response:
 async def answer_unicode(request: Request, error: Exception) -> Response:
     """The handler of texts that cannot be encoded."""
     return unicode_problem()
+
+
+async def answer_incomplete(request: Request, error: Exception) -> Response:
+    """The handler of bodies that end early: the caller is gone, or was too slow."""
+    return ProblemDetails.of(400, "request", "the body arrived incomplete", {}).answer()
 
 
 def too_long(most: int) -> HttpError:

@@ -7,13 +7,16 @@ cost more than everything that a publish has to do, so it passes them by.
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import Future
 
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tamis.broker.access.caller import Caller
+from tamis.broker.sequence.requests import Receipt
 from tamis.errors import TamisError
 from tamis.service.bodies import Headers, events_in
-from tamis.service.context import ServiceContext
+from tamis.service.context import LARGE, ServiceContext
 from tamis.service.problems import HttpError, problem, too_long, unicode_problem
 
 PATH = "/v1/events"
@@ -28,7 +31,7 @@ class Publishing:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            answer = await self._publish(scope["headers"], receive)
+            answer = await self._publish(scope, receive)
         except TamisError as why:
             await problem(why)(scope, receive, send)
         except UnicodeEncodeError:
@@ -38,25 +41,27 @@ class Publishing:
             await send({"type": "http.response.start", "status": 202, "headers": headers})
             await send({"type": "http.response.body", "body": answer})
 
-    async def _publish(self, headers: Headers, receive: Receive) -> bytes:
+    async def _publish(self, scope: Scope, receive: Receive) -> bytes:
         """Publish what a request has. The caller is known before the body is read."""
-        caller = None
+        caller, headers = self._server.caller_in(scope), scope["headers"]
         for name, value in headers:
-            if name == b"authorization" and caller is None:  # the first one, as elsewhere
-                caller = self._server.holder(value.decode("latin-1"))
-            elif name == b"content-length" and value.isdigit() and int(value[:18]) > self._most:
+            if name == b"content-length" and value.isdigit() and int(value[:18]) > self._most:
                 raise too_long(self._most)
-        caller = caller or self._server.holder(None)
         body = await self._body(receive)
-        receipt = await asyncio.wrap_future(
-            self._server.broker.publish(events_in(body, headers), caller)
-        )
+        if len(body) < LARGE:
+            asked = self._submit(body, headers, caller)
+        else:
+            asked = await self._server.aside(self._submit, body, headers, caller)
+        receipt = await asyncio.wrap_future(asked)
         found = {
             "first": receipt.numbers[0] if receipt.numbers else None,
             "count": len(receipt.numbers),
             "duplicates": receipt.duplicates,
         }
         return msgspec.json.encode(found)
+
+    def _submit(self, body: bytes, headers: Headers, caller: Caller) -> Future[Receipt]:
+        return self._server.broker.publish(events_in(body, headers), caller)
 
     async def _body(self, receive: Receive) -> bytes:
         parts: list[bytes] = []

@@ -35,7 +35,7 @@ class TokenBucket:
         self._rate, self._burst, self._level, self._then = rate, burst, burst, now
 
     def take(self, tokens: float, now: float) -> float:
-        """Take tokens; 0, or the seconds to wait if there are none, and then none is taken."""
+        """Take tokens; 0, or the seconds to wait; then no token is taken."""
         self._level = min(self._burst, self._level + self._rate * (now - self._then))
         self._then = now
         if self._level <= 0:

@@ -21,16 +21,17 @@ import uvicorn
 from tamis.broker.broker import Broker
 from tamis.broker.delivery.sink_address import SinkRules
 from tamis.broker.maintenance.retention import KeepRules, Retention
-from tamis.errors import BrokerError, SettingError
+from tamis.errors import BrokerError, SettingError, counted
 from tamis.model.schema import Schema
 from tamis.replay.matching_shifts import SPARK
 from tamis.service.app import make_app
 from tamis.service.context import ServiceContext
+from tamis.service.guarded_protocol import GuardedProtocol
 from tamis.service.listen_address import shown_address
+from tamis.service.observation.compile_log import CompileLog
 from tamis.service.observation.failure_log import FailureLog
 from tamis.service.observation.logs import set_up_logs
 from tamis.service.settings import Settings
-from tamis.service.slow_readers import AbortableProtocol
 from tamis.service.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -49,9 +50,11 @@ class _Server(uvicorn.Server):
         config: uvicorn.Config,
         waiting: Waiting,
         others: Sequence[GrpcServer],
+        code: str | None,
     ) -> None:
+        """`code` opens the console where callers need no key."""
         super().__init__(config)
-        self._waiting, self._others = waiting, others
+        self._waiting, self._others, self._code = waiting, others, code
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -88,8 +91,13 @@ class _Server(uvicorn.Server):
             for each in self._others:
                 _log.info(f"serving gRPC on {await each.start()}")
             tls = self.config.ssl is not None
-            places = " and ".join(shown_address(each, tls=tls) for each in sockets or [])
-            _log.info(f"serving on {places}")
+            places = [shown_address(each, tls=tls) for each in sockets or []]
+            page = next((each for each in places if each.startswith("http")), None)
+            if page is not None:
+                # After the mark, a browser sends nothing of it to anyone.
+                code = f"#code={self._code}" if self._code else ""
+                _log.info(f"console: {page}/console{code}")
+            _log.info(f"serving on {' and '.join(places)}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         _log.info("stopping")
@@ -115,6 +123,7 @@ def serve(settings: Settings) -> None:
         check_certificate(settings.tls_certificate, settings.tls_key)
     with (
         ExitStack() as bound,
+        CompileLog(),
         Broker(
             settings.folder,
             schema,
@@ -126,6 +135,7 @@ def serve(settings: Settings) -> None:
             database=settings.database,
             sinks=SinkRules.of(settings.allow_sink, settings.kafka),
             operators=settings.operators,
+            at_once=settings.quick_start,
         ) as broker,
     ):
         _tell_recovered(broker)
@@ -140,7 +150,7 @@ def serve(settings: Settings) -> None:
         config = uvicorn.Config(
             app,
             loop="uvloop",
-            http=AbortableProtocol,
+            http=GuardedProtocol,
             ws="none",
             log_config=None,
             access_log=False,
@@ -150,7 +160,8 @@ def serve(settings: Settings) -> None:
             ssl_keyfile=settings.tls_key,
         )
         sockets = [bound.enter_context(each.bind()) for each in settings.addresses]
-        server = _Server(config, waiting, _grpc_servers(app.state.server, settings))
+        others = _grpc_servers(app.state.server, settings)
+        server = _Server(config, waiting, others, app.state.server.console_code)
         servers.append(server)
         kept = KeepRules(
             settings.keep_events, settings.keep_event_bytes, settings.keep_notifications
@@ -169,8 +180,9 @@ def serve(settings: Settings) -> None:
 def _tell_recovered(broker: Broker) -> None:
     done, matching = broker.recovered, broker.matching
     _log.info(
-        f"{broker.folder.folder}: {done.end:,} rows in the log, {broker.state.count():,} live "
-        f"subscriptions; {done.applied:,} changes and {done.keys:,} keys recovered",
+        f"{broker.folder.folder}: {counted(done.end, 'row')} in the log, "
+        f"{counted(broker.state.count(), 'live subscription')}; "
+        f"{counted(done.applied, 'change')} and {counted(done.keys, 'key')} recovered",
         begin=broker.log.begin,
         end=done.end,
         notified=matching.files.matched,

@@ -48,6 +48,11 @@ class Settings:
         "Who matches from now on: inline (this process) or spark (`tamis spark run --data`); by "
         "default, whoever matched last, and inline in a new folder.",
     )
+    quick_start: bool = setting(
+        True,
+        "Whether a simple matcher stands in while the default one is compiled, the first time on a "
+        "machine.",
+    )
     rebuild: bool = setting(False, "Rebuild the state database from the log.")
     body_bytes: Bytes = setting(Bytes(16 << 20), "Largest body of a request.", least=1)
     longest_wait: timedelta = setting(
@@ -55,6 +60,11 @@ class Settings:
     )
     slow_reader: timedelta = setting(
         timedelta(seconds=30), "How long a stream waits for a reader that takes nothing."
+    )
+    slow_request: timedelta = setting(
+        timedelta(seconds=30),
+        "How long a request may take to arrive; a body has a second more for every 10 KiB.",
+        least=0.1,
     )
     tls_certificate: Path | None = setting(None, "The certificate chain for TLS (PEM).")
     tls_key: Path | None = setting(None, "The private key of the certificate (PEM).")
@@ -80,10 +90,6 @@ class Settings:
         """Raise `SettingError` for values that do not fit each other."""
         if not self.addresses:
             raise SettingError("listen: give at least one address")
-        if self.database is not None and (self.keep_events or self.keep_event_bytes):
-            raise SettingError(
-                "keep-events, keep-event-bytes: a log in a database cannot be trimmed yet"
-            )
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise SettingError("tls-certificate and tls-key belong together: give both or neither")
         self.kafka.check()

@@ -7,22 +7,8 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_ABORT = "tamis.abort"
-
-
-class AbortableProtocol(HttpToolsProtocol):
-    """HTTP of uvicorn, with a way to end a connection at once.
-
-    To close a connection, a server first sends what waits. A reader that does not read would keep
-    it, and the memory, for ever.
-    """
-
-    def on_headers_complete(self) -> None:
-        scope: Any = self.scope
-        scope[_ABORT] = self.transport.abort
-        super().on_headers_complete()
+from tamis.service.guarded_protocol import ABORT
 
 
 class PatientStream(StreamingResponse):
@@ -38,8 +24,8 @@ class PatientStream(StreamingResponse):
                 async with asyncio.timeout(self._patience):
                     await send(message)
             except TimeoutError:
-                if _ABORT not in scope:
+                if ABORT not in scope:
                     raise OSError("the reader takes nothing") from None
-                scope[_ABORT]()  # the server then says that the reader is gone
+                scope[ABORT]()  # the server then says that the reader is gone
 
         await super().__call__(scope, receive, patient)

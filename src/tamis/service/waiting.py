@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from tamis.broker.matching.notification_files import NotificationPairs
@@ -19,6 +20,7 @@ class Waiting:
         self._event = asyncio.Event()
         self._pending = False
         self.closing = False
+        self.listener: Callable[[NotificationPairs], None] = lambda pairs: None
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wake coroutines of this loop from now on."""
@@ -27,6 +29,7 @@ class Waiting:
     def found(self, pairs: NotificationPairs) -> None:
         """Something was matched. Called in another thread."""
         if len(pairs.numbers):
+            self.listener(pairs)
             self.notice()
 
     def notice(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.files.atomic import atomic_file
@@ -27,6 +28,8 @@ from tamis.store.pack import (
     encode_header,
     encode_table,
     make_pack,
+    moments,
+    with_moments,
 )
 from tamis.store.segment import Segment, opened_segment, packs_in, segment_name
 from tamis.store.segment_files import FULL, SegmentFiles
@@ -177,7 +180,14 @@ def _parts(packs: list[_Whole]) -> list[Any]:
     for kind in KINDS:
         tables = [each.tables[kind] for each in packs if kind in each.tables]
         if tables:
-            joined = pa.concat_tables(tables)
+            joined = pa.concat_tables([each.replace_schema_metadata(None) for each in tables])
+            if kind == EVENTS:
+                times = [
+                    moments(each.tables[kind], each.pack.appended)
+                    for each in packs
+                    if kind in each.tables
+                ]
+                joined = with_moments(joined, np.concatenate(times), last.appended)
             sections[kind] = joined.num_rows, encode_table(joined)
     return make_pack(
         first.identity, first.first, first.chain_before, sections, appended=last.appended,

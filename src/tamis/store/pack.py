@@ -16,19 +16,23 @@ row, which says when and why.
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
-from tamis.errors import StoreError
+from tamis.errors import StoreError, counted
 
 EVENTS, CHANGES, SCHEMAS, LOST = "events", "changes", "schemas", "lost"
 KINDS = (EVENTS, CHANGES, SCHEMAS, LOST)
 APPENDED = "tamis.appended"  # metadata of the tables that a log returns
+MOMENTS = b"tamis.moments"  # metadata of merged events: when they were appended, as runs of rows
 ALIGNMENT = 64  # Arrow reads buffers in place if they begin at a multiple of this
 HEADER = 256  # bytes
 MAGIC = b"tamispk2"
@@ -125,7 +129,9 @@ def moment_of(microseconds: int) -> datetime:
 def encode_table(table: pa.Table) -> pa.Buffer:
     """A table as the bytes of a section."""
     sink = pa.BufferOutputStream()
-    whole = table.combine_chunks().replace_schema_metadata(None)
+    runs = (table.schema.metadata or {}).get(MOMENTS)
+    kept = None if runs is None else {MOMENTS: runs}
+    whole = table.combine_chunks().replace_schema_metadata(kept)
     with pa.ipc.new_stream(sink, whole.schema) as writer:
         writer.write_table(whole)
     sink.write(bytes(-sink.tell() % ALIGNMENT))
@@ -175,7 +181,7 @@ def encode_header(pack: Pack) -> bytes:
 def decode_header(data: Any, identity: bytes) -> Pack:
     """Decode the header of a pack of this log; raises `BadPackError` for any other bytes."""
     if len(data) < HEADER:
-        raise BadPackError(f"{len(data)} bytes are too few for a header")
+        raise BadPackError(f"{counted(len(data), 'byte is', 'bytes are')} too few for a header")
     header = bytes(data[:HEADER])
     body = header[: HEADER - _SUM.size]
     if not header.startswith(MAGIC):
@@ -228,6 +234,45 @@ def _fields(pack: Pack, chain_after: bytes) -> bytes:
         MAGIC, pack.identity, pack.first, pack.appended, pack.schema, _MERGED * pack.merged,
         *pack.rows, *pack.sizes, *pack.sums, pack.chain_before, chain_after,
     )  # fmt: skip
+
+
+def with_moments(table: pa.Table, times: NDArray[np.int64], pack: int) -> pa.Table:
+    """Events of several packs, which keep the times of these beside that of their own pack.
+
+    The metadata has runs of rows with one time: how many rows, and how much later than the run
+    before they were appended.
+    """
+    if (times == pack).all():
+        return table.replace_schema_metadata(None)
+    firsts = np.flatnonzero(np.diff(times, prepend=times[:1] - 1))
+    rows, later = np.diff(firsts, append=len(times)), np.diff(times[firsts], prepend=0)
+    runs = json.dumps([rows.tolist(), later.tolist()], separators=(",", ":"))
+    return table.replace_schema_metadata({MOMENTS: runs.encode()})
+
+
+def moments(table: pa.Table, pack: int | None = None) -> NDArray[np.int64]:
+    """When each row of a table from a log was appended, in microseconds since 1970.
+
+    `pack` is the time of its pack; a table that a log returns has it.
+    """
+    runs = (table.schema.metadata or {}).get(MOMENTS)
+    if runs is not None:
+        rows, later = json.loads(runs)
+        return np.repeat(np.cumsum(np.array(later, np.int64)), rows)
+    pack = microseconds(appended(table)) if pack is None else pack
+    return np.full(table.num_rows, pack, np.int64)
+
+
+def rows_within(table: pa.Table, first: int, rows: int) -> pa.Table:
+    """Some rows of a table that a log returns, with their times."""
+    found = table.slice(first, rows)
+    metadata = table.schema.metadata or {}
+    if MOMENTS not in metadata or found.num_rows == table.num_rows:
+        return found
+    times, pack = moments(table)[first : first + rows], microseconds(appended(table))
+    own = {key: value for key, value in metadata.items() if key != MOMENTS}
+    cut = with_moments(found, times, pack).schema.metadata or {}
+    return found.replace_schema_metadata({**own, **cut})
 
 
 def appended(table: pa.Table) -> datetime:

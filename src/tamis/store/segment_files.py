@@ -26,6 +26,7 @@ from tamis.store.pack import (
     decode_table,
     make_pack,
     moment_of,
+    rows_within,
 )
 from tamis.store.segment import (
     Segment,
@@ -377,7 +378,7 @@ class SegmentFiles:
                         first, last = max(begin, section.first), min(stop, section.end)
                         if section.kind == kind:
                             table = self.read(section)
-                            yield first, table.slice(first - section.first, last - first)
+                            yield first, rows_within(table, first - section.first, last - first)
                         start, attempts = last, 0
             except StaleError:  # merged meanwhile
                 attempts += 1
@@ -396,4 +397,5 @@ class SegmentFiles:
         except OSError as why:
             raise StoreError(f"{self.folder / section.file}: cannot be read: {why}") from why
         moment = moment_of(section.appended).isoformat(timespec="microseconds")
-        return table.replace_schema_metadata({APPENDED: moment})
+        # Merged events have the times of the packs that they were in.
+        return table.replace_schema_metadata({**(table.schema.metadata or {}), APPENDED: moment})

@@ -126,12 +126,16 @@ class Stats:
             for text, each in self.predicates.items()
         }
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the sample, as a document."""
+        document = asdict(replace_fields(self, sample=pa.table({})))  # or it would be copied
+        del document["sample"]
+        return document
+
     def save(self, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Save to a folder; with `replace`, statistics that are there are replaced."""
         target = check_free(folder, replace=replace)
-        # Without the sample, which `asdict` would copy.
-        document = asdict(replace_fields(self, sample=pa.table({}))) | {"format": FORMAT}
-        del document["sample"]
+        document = self.to_dict() | {"format": FORMAT}
         with os_errors_as(StoreError, f"{target}: cannot be written"):
             target.parent.mkdir(parents=True, exist_ok=True)
             with atomic_folder(target, replace=target.exists()) as draft:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from heapq import heapify, heappop, heappush
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ class LiveSubscription(NamedTuple):
     added: int  # the sequence number at which it was subscribed
     condition: str
     until: int | None  # when its lease ends, in microseconds since 1970 UTC; None: never
+    language: str | None = None  # of the condition; None: that of tamis
 
 
 class SubscriptionSnapshot(Mapping[Id, LiveSubscription]):
@@ -40,7 +42,7 @@ class SubscriptionSnapshot(Mapping[Id, LiveSubscription]):
     ...     "id": ["ann", "bob"], "condition": ["price < 5", None],
     ...     "until": pa.nulls(2, UNTIL)}), 10)
     >>> snapshot["ann"], snapshot.sequence, snapshot.ignored["cancel"]
-    (LiveSubscription(added=3, condition='price < 5', until=None), 10, 1)
+    (LiveSubscription(added=3, condition='price < 5', until=None, language=None), 10, 1)
     """
 
     def __init__(self) -> None:
@@ -89,18 +91,20 @@ class SubscriptionSnapshot(Mapping[Id, LiveSubscription]):
 
     def _fold(self, changes: pa.RecordBatch) -> None:
         live = self._live
+        known = "language" in changes.schema.names
         rows = zip(
             changes.column("sequence").to_pylist(),
             changes.column("kind").to_pylist(),
             changes.column("id").to_pylist(),
             changes.column("condition").to_pylist(),
             changes.column("until").cast(pa.int64()).to_pylist(),
+            changes.column("language").to_pylist() if known else repeat(None, len(changes)),
             strict=True,
         )
-        for number, kind, id, condition, until in rows:
+        for number, kind, id, condition, until, language in rows:
             if kind in (SUBSCRIBE, UPDATE):
                 live.pop(id, None)  # so that ids stay in the order in which they were added
-                live[id] = LiveSubscription(number, condition, until)
+                live[id] = LiveSubscription(number, condition, until, language)
             elif id not in live:
                 self.ignored[kind] += 1
                 continue
@@ -127,7 +131,7 @@ class SubscriptionSnapshot(Mapping[Id, LiveSubscription]):
     def table(self, ids: str = "text") -> pa.Table:
         """Return all subscriptions in the order in which they were added.
 
-        The columns are id, condition, added, until.
+        The columns are id, condition, added, until, language.
         """
         live = self._live.values()
         return pa.table(
@@ -136,6 +140,7 @@ class SubscriptionSnapshot(Mapping[Id, LiveSubscription]):
                 "condition": pa.array([each.condition for each in live], pa.string()),
                 "added": pa.array([each.added for each in live], pa.int64()),
                 "until": pa.array([each.until for each in live], pa.int64()).cast(UNTIL),
+                "language": pa.array([each.language for each in live], pa.string()),
             }
         )
 

@@ -56,6 +56,7 @@ class Version(os.PathLike[str]):
 
     @cached_property
     def document(self) -> dict[str, Any]:
+        """Its `version.json`."""
         return read_document(self.folder, self.sequence)
 
     @property
@@ -70,10 +71,12 @@ class Version(os.PathLike[str]):
 
     @property
     def shards(self) -> list[Shard]:
+        """Its parts."""
         return [Shard(**shard) for shard in self.document["shards"]]
 
     @property
     def shard_folders(self) -> list[Path]:
+        """The folder of each part: a saved engine."""
         return [self.folder / shard.folder for shard in self.shards]
 
     def __fspath__(self) -> str:

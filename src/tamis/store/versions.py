@@ -194,6 +194,7 @@ class Versions:
         return path
 
     def release(self, hold: Path | None) -> None:
+        """Let go of what `hold` kept."""
         if hold is not None:
             with suppress(OSError):
                 self._remove(hold)

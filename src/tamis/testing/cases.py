@@ -14,23 +14,31 @@ from typing import Any, Protocol, TypeVar
 from tamis.errors import SchemaError
 from tamis.model.condition import (
     COMPLEMENTS,
-    IS_NULL,
+    IGNORING_CASE,
+    LISTS,
+    OF_EVERY_DOMAIN,
+    OF_KIND,
     ORDER,
+    REGULAR,
     SIGNS,
     STATES,
     TEXT,
+    WITHIN,
     And,
     Arithmetic,
     AttributeValue,
     Comparison,
     Condition,
+    Duration,
+    Expression,
     Not,
+    Now,
     Or,
     Predicate,
     Some,
 )
 from tamis.model.domain import Domain, RefusalError
-from tamis.model.dynamic import Dynamic, kind_of_value
+from tamis.model.dynamic import KINDS, Dynamic, kind_of_value
 from tamis.model.elements.structs import ELEMENT, Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.open_event import LIST
@@ -139,7 +147,10 @@ VALUES: dict[str, tuple[Any, ...]] = {
         _MOST,
     ),
     "integer": (-(2**63), 1 - 2**63, -3, -1, 0, 1, 2, 3, 2.0, 2**53 + 1, 2**63 - 2, 2**63 - 1),
-    "text": ("", "a", "a\0", "ab", "abc", "abd", "b", "ba", "é", "\ud7ff", "\ue000", "\U0010ffff"),
+    "text": (
+        *("", "a", "a\0", "ab", "abc", "abd", "b", "ba", "é", "\ud7ff", "\ue000", "\U0010ffff"),
+        *("A", "aB", "\u00df", "sS", "10.1.2.3", "2001:DB8:0::1"),
+    ),
     "boolean": (True, False),
     "timestamp": (
         "0001-01-01",
@@ -151,7 +162,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     ),
     "opaque": (b"\x00", {"deep": [1, None]}, "text", 0),
     "dynamic": (
-        *(None, True, False, "", "a", "ab", "2", "\U0010ffff", {"deep": 1}),
+        *(None, True, False, "", "a", "ab", "A", "2", "10.1.2.3", "\U0010ffff", {"deep": 1}),
         *(-(2**63), -_MOST, -1.5, -0.0, 0, _LEAST, 1, 1.0, 1.5, 2**53, 2.0**53, 2**53 + 1),
         *(2**63 - 1025, 2**63 - 1024, 2**63 - 1, _MOST),
     ),
@@ -165,6 +176,14 @@ CONSTANTS: dict[str, tuple[Any, ...]] = {
     "dynamic": tuple(v for v in VALUES["dynamic"] if v is not None and not isinstance(v, dict)),
 }
 PATTERNS = ("a%", "%b", "_", "%", "", "a_c", "%a%", "a%b%", "\\%", "%\\_", "ab", "_%_")
+PATTERNED: dict[str, tuple[str, ...]] = {
+    "like": PATTERNS,
+    "like" + IGNORING_CASE: (*PATTERNS, "A%", "%S"),
+    REGULAR: ("a", "^a", "b$", "^$", "^[ab]+c?$", "(?i)A", "^.$", r"^\d+\."),
+    WITHIN: ("10.0.0.0/8", "10.1.2.3", "0.0.0.0/0", "2001:db8::/32", "::/0"),
+    OF_KIND: KINDS,
+}
+"""Constants of comparators that do not take values of the domain."""
 
 
 class Chooser(Protocol):
@@ -209,20 +228,19 @@ def predicate(chooser: Chooser, schema: Schema = SCHEMA) -> Predicate:
         names.remove(EVENT_TYPE)  # elements have none
     name = chooser.pick(names)
     domain = schema.attributes[name]
-    comparator = chooser.pick((*domain.comparators, IS_NULL))
+    comparator = chooser.pick((*domain.comparators, *OF_EVERY_DOMAIN))
     if comparator in STATES:
         return Predicate(name, comparator)
     pool = _pool(domain, CONSTANTS)
     if isinstance(domain, Dynamic):
         pool = _of_one_kind(chooser, comparator, pool)
-    if comparator == "in":
+    pool = PATTERNED.get(comparator, pool)
+    if comparator in LISTS:
         return Predicate(
             name, comparator, tuple(chooser.pick(pool) for _ in range(chooser.number(1, 3)))
         )
     if comparator == "between":
         return Predicate(name, comparator, (chooser.pick(pool), chooser.pick(pool)))
-    if comparator == "like":
-        return Predicate(name, comparator, chooser.pick(PATTERNS))
     return Predicate(name, comparator, chooser.pick(pool))
 
 
@@ -301,6 +319,25 @@ def comparison(chooser: Chooser, schema: Schema = SCHEMA) -> Comparison:
         return Comparison(left, comparator, right)
     sign, constant = chooser.pick(SIGNS), chooser.pick((0, 1, -1.5, 2))
     return Comparison(left, comparator, Arithmetic(sign, right, constant))
+
+
+_AT, _NOW = AttributeValue("at"), Now()
+_DURATIONS = (0, 1, -1, 60_000_000, 1 - 2**63, 2**63 - 1, 2**55)
+
+
+def timed(chooser: Chooser, other: Condition) -> Condition:
+    """A condition of `SCHEMA` with a comparison of times, beside another one."""
+    length = Duration(chooser.pick(_DURATIONS))
+    sides: tuple[tuple[Expression, Expression], ...] = (
+        (_AT, Arithmetic("-", _NOW, length)),
+        (Arithmetic("-", _AT, _NOW), length),
+        (Arithmetic("-", _NOW, _AT), Arithmetic("+", length, Arithmetic("-", _AT, _NOW))),
+        (Arithmetic("+", _AT, length), _AT),
+    )
+    left, right = chooser.pick(sides)
+    made = Comparison(left, chooser.pick(tuple(COMPLEMENTS)), right)
+    whole: tuple[Condition, ...] = (made, Not(made), And((made, other)), Or((made, other)))
+    return chooser.pick(whole)
 
 
 def event(chooser: Chooser, schema: Schema = SCHEMA) -> dict[str, Any]:

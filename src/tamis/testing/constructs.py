@@ -19,21 +19,26 @@ from tamis.match.base import Matcher
 from tamis.model.condition import (
     Comparison,
     Condition,
+    Duration,
+    Now,
     Predicate,
     Some,
     attributes_of,
     leaves,
+    operands,
 )
 from tamis.model.dynamic import Dynamic
 from tamis.model.elements.structs import Structs, list_name
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
 from tamis.model.semantics import clause_holds, open_clauses
+from tamis.model.times.moments import at_moment, read_moment
 from tamis.testing import cases
 
 DYNAMIC, ELEMENTS, COMPARISONS = "dynamic attributes", "lists of structs", "attribute pairs"
 RESIDUALS, GROWN, MISSING = "residuals", "grown domains", "missing values"
-CONSTRUCTS = (DYNAMIC, ELEMENTS, COMPARISONS, RESIDUALS, GROWN, MISSING)
+TIMES = "now and durations"
+CONSTRUCTS = (DYNAMIC, ELEMENTS, COMPARISONS, RESIDUALS, GROWN, MISSING, TIMES)
 
 _CONDITIONS, _BATCHES, _EVENTS = 100, 4, 300
 _CHANGED = 10  # conditions that go, and that come, between two batches
@@ -101,6 +106,8 @@ class _World:
         wanted = len(self._conditions) + number
         while len(self._conditions) < wanted:
             condition = cases.condition(self._chooser, schema=self._drawn)
+            if not self._drawn.is_open and self._chooser.number(0, 9) == 0:
+                condition = cases.timed(self._chooser, condition)
             residuals = len(self._first.residuals)
             found = set(constructs_of(condition, self._drawn))
             try:
@@ -138,9 +145,10 @@ class _World:
         given = (
             [_with_gaps(self._chooser, each, self._drawn) for each in drawn] if missing else drawn
         )
-        right = self._right(drawn, missing)
+        now = self._chooser.pick(cases.VALUES["timestamp"])
+        right = self._right(drawn, missing, read_moment(now))
         for name, engine in self._engines.items():
-            answer = engine.match_batch(given, missing="absent" if missing else None)
+            answer = engine.match_batch(given, missing="absent" if missing else None, now=now)
             for number, (got, wanted) in enumerate(zip(answer, right, strict=True)):
                 assert len(got) == len(set(got)), f"{name}: an id occurs once in an answer"
                 assert set(got) == wanted, (
@@ -154,12 +162,13 @@ class _World:
             return cases.open_event(self._chooser)
         return cases.event(self._chooser, self._drawn)
 
-    def _right(self, events: Sequence[dict[str, Any]], missing: bool) -> list[set[int]]:
+    def _right(self, events: Sequence[dict[str, Any]], missing: bool, now: int) -> list[set[int]]:
         """The answers of `satisfies`."""
         schema, done, right = self._first.schema, self._done, []
+        conditions = {id: at_moment(each, now) for id, each in self._conditions.items()}
         for each in events:
             event = schema.event(each)
-            found = {id for id, c in self._conditions.items() if _holds(c, event, schema)}
+            found = {id for id, c in conditions.items() if _holds(c, event, schema)}
             right.append(found)
             done.pairs += len(self._conditions)
             done.matches += len(found)
@@ -190,7 +199,8 @@ def constructs_of(condition: Condition, schema: Schema) -> Iterator[str]:
             assert isinstance(inner, Structs)
             yield from constructs_of(leaf.condition, inner.element)
         elif isinstance(leaf, Comparison):
-            yield COMPARISONS
+            timed = any(isinstance(each, Duration | Now) for each in operands(leaf))
+            yield TIMES if timed else COMPARISONS
         elif isinstance(leaf, Predicate) and isinstance(schema.attributes[leaf.attribute], Dynamic):
             yield DYNAMIC
 

@@ -21,16 +21,19 @@ _LOW, _HIGH = -(2**63), 2**63 - 1
 
 def clause_holds(rows: Sequence[Row], event: PlainEvent) -> bool:
     """The meaning of terms, in plain Python."""
-    for number in {row[1] for row in rows}:
-        term = [row for row in rows if row[1] == number]
-        values = event.get(term[0][0], [])
+    return _terms_hold(_by_term(rows), event)
+
+
+def _by_term(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    return {number: [row for row in rows if row[1] == number] for number in {r[1] for r in rows}}
+
+
+def _terms_hold(terms: Mapping[int, list[Row]], event: PlainEvent) -> bool:
+    for term in terms.values():
+        values, kind = event.get(term[0][0], []), term[0][2]
         inside = any(low <= v <= high for v in values for _, _, _, low, high in term)
-        kind = term[0][2]
-        if kind == SOME and not inside:
-            return False
-        if kind == NONE and (inside or not values):
-            return False
-        if kind == MISSING and values:
+        fails = {SOME: not inside, NONE: inside or not values, MISSING: bool(values)}
+        if fails[kind]:
             return False
     return True
 
@@ -76,8 +79,9 @@ def remove(matcher: Matcher, slots: Sequence[int]) -> None:
 def _expect(
     matcher: Matcher, clauses: Mapping[int, Sequence[Row]], events: Sequence[PlainEvent]
 ) -> None:
+    parted = {slot: _by_term(rows) for slot, rows in clauses.items()}  # once for all events
     expected = [
-        {slot for slot, rows in clauses.items() if clause_holds(rows, event)} for event in events
+        {slot for slot, terms in parted.items() if _terms_hold(terms, event)} for event in events
     ]
     found = answers(matcher, events)
     for event, right, got in zip(events, expected, found, strict=True):

@@ -12,7 +12,7 @@ from tamis.match.base import Matcher
 from tamis.match.capabilities import restore, saved_form
 from tamis.testing import cases
 from tamis.testing.checks import Make, check
-from tamis.testing.engine_checks import agree, subscribe_random
+from tamis.testing.engine_checks import Truths, agree, subscribe_random
 
 
 def restored(matcher: Matcher, empty: Matcher) -> Matcher:
@@ -35,17 +35,18 @@ def is_restored_as_it_was(make: Make) -> None:
     events = [cases.event(chooser) for _ in range(30)]
     engine.matcher = restored(engine.matcher, make())  # still empty
     conditions = subscribe_random(engine, chooser, 120)
+    known: Truths = {}
     for _ in range(3):
-        agree(engine, conditions, events)
+        agree(engine, conditions, events, known)
         for id in sorted(conditions)[::3]:
             engine.unsubscribe(id)
             del conditions[id]
         engine.matcher = restored(engine.matcher, make())
         engine.check()
-        agree(engine, conditions, events)
+        agree(engine, conditions, events, known)
         conditions |= subscribe_random(engine, chooser, 20)
     engine.check()
-    agree(engine, conditions, events)
+    agree(engine, conditions, events, known)
     for id in conditions:
         engine.unsubscribe(id)
     engine.matcher = restored(engine.matcher, make())

@@ -10,6 +10,8 @@ What the paper leaves open, and the choices made here:
   chance. The paper's cost model knows less and greater only.
 - *Subscriptions without a predicate* (0.5^6, or 1.6 % of them) would match every event. They are
   drawn again.
+- *Several event types* (section 5): the names of attributes begin with the name of their type, as
+  the paper proposes. A subscription and an event belong to one type, drawn with equal chances.
 - *The ends of a domain.* `a4 < 1` never holds if values begin at 1. Such predicates are kept, so
   the schema's domain is one value wider at each end; otherwise loading them would be refused as
   never true.
@@ -40,6 +42,7 @@ def make(
     presence: float = 0.5,
     texts: int = 200,
     numbers: int = 5000,
+    types: int = 1,
 ) -> Workload:
     """`n` subscriptions of Le Subscribe's experiments.
 
@@ -51,11 +54,13 @@ def make(
         texts: distinct values of a1 to a3. One or two make equalities unselective, which is where
             the paper says equality-preferred beats quarantining.
         numbers: distinct values of a4 to a6.
+        types: event types, each with six attributes of its own.
     """
     require_count(n)
     require(0 <= p <= 1, f"p is a probability, got {p}")
     require(0 < presence <= 1, f"presence is a probability above 0, got {presence}")
     require(texts >= 1 and numbers >= 1, "an attribute needs at least one value")
+    require(types >= 1, f"the number of event types is 1 or more, got {types}")
     rng = stream(seed, SUBSCRIPTIONS)
     shape = (n, len(ATTRIBUTES))
     present = nonempty(rng, n, np.full(len(ATTRIBUTES), presence))
@@ -68,9 +73,11 @@ def make(
     code[:, len(TEXTS) :] = -1
 
     attribute = np.broadcast_to(np.arange(len(ATTRIBUTES)), shape)
+    if types > 1:
+        attribute = attribute + len(ATTRIBUTES) * rng.integers(types, size=(n, 1))
     table = subscriptions_table(
         present.sum(axis=1),
-        ATTRIBUTES,
+        [name for names in _names(types) for name in names],
         attribute[present],
         comparator[present],
         value[present],
@@ -78,33 +85,52 @@ def make(
     )
     return Workload(
         "lesubscribe",
-        _schema(numbers),
+        _schema(numbers, types),
         table,
         seed,
-        {"n": n, "p": p, "presence": presence, "texts": texts, "numbers": numbers},
-        partial(_events, presence=presence, texts=texts, numbers=numbers),
+        {
+            "n": n,
+            "p": p,
+            "presence": presence,
+            "texts": texts,
+            "numbers": numbers,
+            "types": types,
+        },
+        partial(_events, presence=presence, texts=texts, numbers=numbers, types=types),
     )
 
 
 def _events(
-    rng: np.random.Generator, n: int, *, presence: float, texts: int, numbers: int
+    rng: np.random.Generator, n: int, *, presence: float, texts: int, numbers: int, types: int
 ) -> pa.Table:
     columns: dict[str, Any] = {}
-    for name in ATTRIBUTES:
-        absent = rng.random(n) >= presence
-        if name in TEXTS:
-            columns[name] = words(rng.integers(texts, size=n), _vocabulary(texts), absent)
-        else:
-            drawn = rng.integers(1, numbers, size=n, endpoint=True)
-            columns[name] = pa.array(drawn, mask=absent)
+    of = rng.integers(types, size=n) if types > 1 else np.zeros(n, np.int64)
+    for number, names in enumerate(_names(types)):
+        for name, plain in zip(names, ATTRIBUTES, strict=True):
+            absent = (rng.random(n) >= presence) | (of != number)
+            if plain in TEXTS:
+                columns[name] = words(rng.integers(texts, size=n), _vocabulary(texts), absent)
+            else:
+                drawn = rng.integers(1, numbers, size=n, endpoint=True)
+                columns[name] = pa.array(drawn, mask=absent)
     return events_table(columns)
+
+
+def _names(types: int) -> list[tuple[str, ...]]:
+    """The attributes of each event type."""
+    if types == 1:
+        return [ATTRIBUTES]
+    return [tuple(f"t{number}_{name}" for name in ATTRIBUTES) for number in range(1, types + 1)]
 
 
 def _vocabulary(texts: int) -> list[str]:
     return [f"v{code:03d}" for code in range(texts)]
 
 
-def _schema(numbers: int) -> dict[str, Any]:
-    kinds: dict[str, Any] = dict.fromkeys(TEXTS, "text")
-    kinds |= {name: {"kind": "integer", "low": 0, "high": numbers + 1} for name in NUMBERS}
+def _schema(numbers: int, types: int) -> dict[str, Any]:
+    kinds: dict[str, Any] = {}
+    for names in _names(types):
+        kinds |= dict.fromkeys(names[: len(TEXTS)], "text")
+        number = {"kind": "integer", "low": 0, "high": numbers + 1}
+        kinds |= dict.fromkeys(names[len(TEXTS) :], number)
     return plain_schema(kinds, "optional")

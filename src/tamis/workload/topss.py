@@ -21,15 +21,24 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.errors import TamisError, nearest
 from tamis.workload.base import Workload, attribute_names, plain_schema
-from tamis.workload.draw import SUBSCRIPTIONS, Ints, distinct, first, require, require_count, stream
-from tamis.workload.tables import EQ, GT, LT, NE, events_table, subscriptions_table
+from tamis.workload.draw import (
+    SUBSCRIPTIONS,
+    Ints,
+    distinct,
+    first,
+    require,
+    require_count,
+    root,
+    stream,
+)
+from tamis.workload.tables import COMPARATORS, EQ, GT, LT, NE, events_table, subscriptions_table
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,7 @@ class TopssSetting:
         return attribute_names(self.attributes)
 
 
+_COMPARATORS = np.array([EQ, NE, LT, GT], dtype=np.int8)
 _SMALL, _MEDIUM, _BIG = (1, 250), (250, 10_000), (10_000, 100_000)
 SETTINGS = {
     "W0": TopssSetting(120, 20, 120, (_SMALL,), 120, 100),
@@ -77,25 +87,102 @@ def make(n: int, *, seed: int = 0, setting: str | TopssSetting = "W4") -> Worklo
     """
     require_count(n)
     chosen = _setting(setting)
+    drawn = _draw(n, seed, chosen)
+    return _workload(drawn, seed, chosen, {"n": n, "setting": _recorded(setting)})
+
+
+def make_predicates(
+    predicates: int, *, seed: int = 0, setting: str | TopssSetting = "W3"
+) -> Workload:
+    """As many subscriptions as have this many distinct predicates, or a few more.
+
+    Figure 2 has the number of predicates in the system on its axis. The last subscription may have
+    more new predicates than are missing. Raises if the setting has too few different predicates.
+
+    Args:
+        predicates: number of distinct predicates, at most nine in ten of those that there are.
+        seed: the same seed gives the same workload.
+        setting: W0 to W4, or a `TopssSetting` of your own.
+    """
+    require(predicates >= 1, f"the number of predicates is 1 or more, got {predicates}")
+    chosen = _setting(setting)
+    low, high = chosen.bounds()
+    different = len(_COMPARATORS) * (high - low + 1)  # by attribute
+    if predicates > 0.9 * different.sum():
+        raise TamisError(
+            f"a setting with {different.sum():,} different predicates cannot be expected to draw "
+            f"{predicates:,} of them; ask for at most nine in ten"
+        )
+    mean = (1 + chosen.predicates) / 2
+
+    def missing(n: float) -> float:
+        drawn = n * mean / chosen.attributes  # on each attribute
+        return float(predicates - (different * -np.expm1(-drawn / different)).sum())
+
+    n = int(1.05 * root(missing, 0, 20 * different.sum())) + 20
+    while True:
+        drawn = _draw(n, seed, chosen)
+        seen = drawn.first_occurrences()
+        if len(seen) >= predicates:
+            break
+        n *= 2
+    ends = np.cumsum(drawn.lengths)
+    kept = int(np.searchsorted(ends, seen[predicates - 1], side="right")) + 1
+    return _workload(
+        drawn.beginning(kept),
+        seed,
+        chosen,
+        {"n": kept, "predicates": predicates, "setting": _recorded(setting)},
+    )
+
+
+class _DrawnPredicates(NamedTuple):
+    """Subscriptions with `lengths[i]` predicates each, one after the other."""
+
+    lengths: Ints
+    attribute: Ints
+    comparator: Ints
+    value: Ints
+
+    def first_occurrences(self) -> Ints:
+        """Where each distinct predicate occurs for the first time, ascending."""
+        width = int(self.value.max()) + 1
+        number = (self.attribute.astype(np.int64) * len(COMPARATORS) + self.comparator) * width
+        return np.sort(np.unique(number + self.value, return_index=True)[1])
+
+    def beginning(self, n: int) -> _DrawnPredicates:
+        """The first n subscriptions."""
+        predicates = int(self.lengths[:n].sum())
+        return _DrawnPredicates(self.lengths[:n], *(column[:predicates] for column in self[1:]))
+
+
+def _draw(n: int, seed: int, setting: TopssSetting) -> _DrawnPredicates:
     rng = stream(seed, SUBSCRIPTIONS)
-    k = chosen.predicates
+    k = setting.predicates
     lengths = rng.integers(1, k, size=n, endpoint=True)
     kept = first(lengths, k)
-    attribute = distinct(rng, n, k, partial(_any, chosen.attributes))[kept]
-    low, high = chosen.bounds()
+    attribute = distinct(rng, n, k, partial(_any, setting.attributes))[kept]
+    low, high = setting.bounds()
     value = rng.integers(low[attribute], high[attribute], endpoint=True)
-    comparator = rng.choice(np.array([EQ, NE, LT, GT], dtype=np.int8), size=len(value))
+    return _DrawnPredicates(lengths, attribute, rng.choice(_COMPARATORS, size=len(value)), value)
+
+
+def _workload(
+    drawn: _DrawnPredicates, seed: int, setting: TopssSetting, parameters: dict[str, Any]
+) -> Workload:
     table = subscriptions_table(
-        lengths, chosen.names(), attribute, comparator, value.astype(np.float64)
+        drawn.lengths,
+        setting.names(),
+        drawn.attribute,
+        drawn.comparator,
+        drawn.value.astype(np.float64),
     )
-    return Workload(
-        "topss",
-        _schema(chosen),
-        table,
-        seed,
-        {"n": n, "setting": setting if isinstance(setting, str) else asdict(setting)},
-        partial(_events, setting=chosen),
-    )
+    draw = partial(_events, setting=setting)
+    return Workload("topss", _schema(setting), table, seed, parameters, draw)
+
+
+def _recorded(setting: str | TopssSetting) -> Any:
+    return setting if isinstance(setting, str) else asdict(setting)
 
 
 def _setting(setting: str | TopssSetting) -> TopssSetting:

@@ -22,6 +22,11 @@ from tamis.errors import TamisError
 from tests.running import run_script
 from tests.serving import RunningServer, running
 
+OTHERS = {
+    "eventbridge": '{"price": [{"anything-but": 5}]}',
+    "cesql": "EXISTS price AND NOT EXISTS title",
+    "sql": "price <> 5",
+}
 PATIENT = Retries(attempts=300, first=0.1, longest=0.5)
 
 
@@ -104,6 +109,15 @@ def test_a_subscription_lives_and_ends(client: Any) -> None:
     assert client.renew(lease.id, None, ticket=lease.ticket).until is None
     changed = client.update(lease.id, ticket=lease.ticket, condition="price > 5", name="new")
     assert (changed.condition, changed.name) == ("price > 5", "new")
+    changed = client.update(
+        lease.id, ticket=lease.ticket, sink={"body": "none"}, remove=["name", "metadata"]
+    )
+    assert (changed.name, changed.metadata, changed.sink["body"]) == (None, None, "none")
+    assert client.update(lease.id, ticket=lease.ticket, remove=["sink"]).sink is None
+    for wrong in ({"remove": ["condition"]}, {"remove": ["colour"]}):
+        with pytest.raises(ServiceError) as refused:
+            client.update(lease.id, ticket=lease.ticket, **wrong)
+        assert refused.value.status in (400, 422)
     assert client.list().subscriptions == []  # an anonymous caller owns nothing
     client.cancel(lease.id, ticket=lease.ticket)
     with pytest.raises(ServiceError) as gone:
@@ -121,6 +135,9 @@ def test_questions_and_their_mistakes(client: Any) -> None:
     assert "title" in wrong.value.fields["hint"]
     assert client.explain("price < 5", {"price": 4}).matches
     assert "price < 5" in client.explain("price < 5", {"price": 7}).explanation
+    for language, condition in OTHERS.items():
+        assert client.check(condition, language=language) is None
+        assert client.explain(condition, {"price": 4}, language=language).matches
     assert client.match({"price": 4}) == []
     with pytest.raises(ServiceError) as row:
         client.publish([{"price": 4}, {"price": "x"}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -15,40 +15,17 @@ import grpc
 import httpx2
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from tamis.client import Client
 from tamis.service.rpc import tamis_pb2 as pb
+from tests.grpc_stub import METHODS, Stub, refused
 from tests.running import run_script
 from tests.serving import RunningServer, running
 from tests.unit.cli.calls import run
 
 WITH_GRPC = ("--grpc", "GRPC")
-_METHODS = pb.DESCRIPTOR.services_by_name["Tamis"].methods_by_name
-
-
-class Stub:
-    """The methods of the service on a channel, as a program in any language has them."""
-
-    def __init__(self, channel: grpc.Channel, key: str | None = None) -> None:
-        self._channel = channel
-        self._metadata = None if key is None else (("authorization", f"Bearer {key}"),)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method = _METHODS[name]
-        kind = {
-            (False, False): self._channel.unary_unary,
-            (False, True): self._channel.unary_stream,
-            (True, True): self._channel.stream_stream,
-        }[method.client_streaming, method.server_streaming]
-        call: Any = kind(
-            f"/tamis.v1.Tamis/{name}",
-            request_serializer=GetMessageClass(method.input_type).SerializeToString,
-            response_deserializer=GetMessageClass(method.output_type).FromString,
-        )
-        return lambda given, **options: call(given, metadata=self._metadata, **options)
 
 
 @pytest.fixture(scope="module")
@@ -74,15 +51,6 @@ def _event(**attributes: Any) -> pb.Event:
 
 def _published(**attributes: Any) -> pb.PublishRequest:
     return pb.PublishRequest(events=[_event(**attributes)])
-
-
-def _refused(call: Callable[..., Any], *arguments: Any) -> tuple[grpc.StatusCode, dict[str, Any]]:
-    """The code of a call that must fail, and its problem."""
-    with pytest.raises(grpc.RpcError) as failed:
-        call(*arguments)
-    error: Any = failed.value
-    metadata = dict(error.trailing_metadata())
-    return error.code(), json.loads(metadata.get("tamis-problem-bin", b"{}"))
 
 
 def _notified(stub: Stub, lease: Any, after: int = -1, **options: Any) -> Iterator[Any]:
@@ -126,15 +94,15 @@ def test_a_subscription_lives_and_ends(stub: Stub) -> None:
     assert (changed.condition, changed.name) == ("price > 5", "mine")
     for ticket in ("wrong", ""):
         wrong = pb.CancelRequest(id=lease.id, ticket=ticket)
-        code, problem = _refused(stub.Cancel, wrong)
+        code, problem = refused(stub.Cancel, wrong)
         assert (code, problem["status"]) == (grpc.StatusCode.NOT_FOUND, 404)
     stub.Cancel(pb.CancelRequest(**whose))
-    assert _refused(stub.Show, pb.ShowRequest(**whose))[0] == grpc.StatusCode.NOT_FOUND
+    assert refused(stub.Show, pb.ShowRequest(**whose))[0] == grpc.StatusCode.NOT_FOUND
 
 
 def test_questions_and_their_mistakes(stub: Stub) -> None:
     stub.Check(pb.CheckRequest(condition="price < 5"))
-    code, problem = _refused(
+    code, problem = refused(
         lambda: stub.Check(pb.CheckRequest(condition="price < 5 and titel = x"))
     )
     assert code == grpc.StatusCode.INVALID_ARGUMENT
@@ -197,14 +165,14 @@ def test_a_stream_of_groups_is_answered_in_order(stub: Stub) -> None:
     ids=str,
 )
 def test_bad_requests_are_problems(stub: Stub, name: str, request_: Any, words: str) -> None:
-    code, problem = _refused(getattr(stub, name), request_)
+    code, problem = refused(getattr(stub, name), request_)
     assert code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND)
     assert words in problem["detail"]
 
 
 def test_long_messages_are_refused(stub: Stub) -> None:
     long = pb.PublishRequest(events=[pb.Event(json=b" " * (17 << 20))])
-    assert _refused(stub.Publish, long)[0] == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert refused(stub.Publish, long)[0] == grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 def test_health_and_reflection(channel: grpc.Channel) -> None:
@@ -229,7 +197,7 @@ def test_health_and_reflection(channel: grpc.Channel) -> None:
     names = {each.name for each in services.list_services_response.service}
     assert names >= {"tamis.v1.Tamis", "grpc.health.v1.Health"}
     found = FileDescriptorProto.FromString(file.file_descriptor_response.file_descriptor_proto[0])
-    assert {each.name for each in found.service[0].method} == {*_METHODS}
+    assert {each.name for each in found.service[0].method} == {*METHODS}
 
 
 def test_calls_are_counted(stub: Stub, server: RunningServer) -> None:
@@ -240,7 +208,7 @@ def test_calls_are_counted(stub: Stub, server: RunningServer) -> None:
 
     before = counted("OK"), counted("INVALID_ARGUMENT")
     stub.Check(pb.CheckRequest(condition="price < 5"))
-    _refused(stub.Check, pb.CheckRequest(condition="price <"))
+    refused(stub.Check, pb.CheckRequest(condition="price <"))
     assert (counted("OK"), counted("INVALID_ARGUMENT")) == (before[0] + 1, before[1] + 1)
 
 
@@ -282,7 +250,7 @@ def test_streams_outlive_nothing_and_readers_resume(tmp_path: Path) -> None:
                     cursor = group.cursor
                 if not turn:
                     server.process.kill()
-                    code, _ = _refused(list, call)
+                    code, _ = refused(list, call)
                     assert code == grpc.StatusCode.UNAVAILABLE
                     server.start_again()
         assert prices == [0, 1, 10, 11]
@@ -322,17 +290,17 @@ def test_keys_make_owners(tmp_path: Path) -> None:
         running(tmp_path / "data", *WITH_GRPC, "--keys") as server,
         grpc.insecure_channel(server.grpc) as channel,
     ):
-        code, _ = _refused(Stub(channel).Publish, _published(price=1))
+        code, _ = refused(Stub(channel).Publish, _published(price=1))
         assert code == grpc.StatusCode.UNAUTHENTICATED
-        code, _ = _refused(Stub(channel).Schema, pb.SchemaRequest())
+        code, _ = refused(Stub(channel).Schema, pb.SchemaRequest())
         assert code == grpc.StatusCode.UNAUTHENTICATED
-        code, _ = _refused(Stub(channel, "tamis_x_y").Publish, _published(price=1))
+        code, _ = refused(Stub(channel, "tamis_x_y").Publish, _published(price=1))
         assert code == grpc.StatusCode.UNAUTHENTICATED
         keys: dict[str, str] = {}
         for name, role in (("root", "admin"), ("ann", "subscriber")):
             keys[name] = _key(tmp_path / "data", name, role)
         ann, root = Stub(channel, keys["ann"]), Stub(channel, keys["root"])
-        code, _ = _refused(ann.Publish, _published(price=1))
+        code, _ = refused(ann.Publish, _published(price=1))
         assert code == grpc.StatusCode.PERMISSION_DENIED
         ids = [
             ann.Subscribe(pb.SubscribeRequest(condition=f"price < {at}")).id for at in range(1, 6)
@@ -343,7 +311,7 @@ def test_keys_make_owners(tmp_path: Path) -> None:
         assert not rest.HasField("cursor")
         assert first.subscriptions[0].owner == "ann"
         assert len(root.List(pb.ListRequest(owner="ann")).subscriptions) == 5
-        code, _ = _refused(ann.List, pb.ListRequest(owner="root"))
+        code, _ = refused(ann.List, pb.ListRequest(owner="root"))
         assert code == grpc.StatusCode.PERMISSION_DENIED
         receipt = root.Publish(_published(price=4))
         stream = ann.Notifications(pb.NotificationsRequest(after=receipt.first - 1))
@@ -354,7 +322,7 @@ def test_keys_make_owners(tmp_path: Path) -> None:
             (id,) = [each.id for each in client.list_keys() if each.name == "ann"]
             client.revoke_key(id)
         root.Publish(_published(price=4))
-        assert _refused(list, stream)[0] == grpc.StatusCode.UNAUTHENTICATED
+        assert refused(list, stream)[0] == grpc.StatusCode.UNAUTHENTICATED
         assert run("serve", str(tmp_path / "other"), "--listen", "127.0.0.1:0", "--grpc", "x") == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
@@ -148,6 +149,14 @@ def test_bad_bodies_are_refused(
     assert client.get("/readyz").status_code == 200
 
 
+def test_a_compressed_body_is_refused_as_such(client: httpx2.Client) -> None:
+    body = gzip.compress(b'{"price": 4}')
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    answer = client.post("/v1/events", content=body, headers=headers)
+    assert answer.status_code == 415
+    assert "Content-Encoding" in answer.json()["detail"]
+
+
 def test_a_wrong_condition_is_shown_with_its_place(client: httpx2.Client) -> None:
     answer = client.post("/v1/subscriptions", json={"condition": "price < 5 and titel = x"})
     assert answer.status_code == 400
@@ -197,7 +206,8 @@ def test_callers_with_keys_have_their_own(tmp_path: Path) -> None:
         event = {"event": {"price": 3}}
         for name, headers in people.items():
             assert client.post("/v1/match", json=event, headers=headers).json() == {
-                "subscriptions": [ids[name]]
+                "subscriptions": [ids[name]],
+                "count": 1,
             }
         number = client.post("/v1/events", json={"price": 3}, headers=people["bob"]).json()["first"]
         ask = {"after": str(number - 1), "wait": "30"}
@@ -253,6 +263,8 @@ def test_a_body_of_another_type_is_named(client: httpx2.Client) -> None:
     ("method", "path", "body"),
     [
         ("POST", "/v1/subscriptions", '{"condition": "price < 5", "lease": NaN}'),
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "lease": true}'),
+        ("POST", "/v1/subscriptions", '{"condition": "price < 5", "sink": {"body": [""]}}'),
         ("POST", "/v1/subscriptions", '{"condition": "title = \\ud800"}'),
         ("POST", "/v1/subscriptions", '{"condition": "price < 5", "name": "\\ud800"}'),
         ("POST", "/v1/subscriptions", '{"condition": "price < 5", "\\ud800": 1}'),

@@ -124,7 +124,7 @@ def test_every_answer_is_as_the_document_says(server: FuzzedServer) -> None:
 def _fuzz(
     server: FuzzedServer, cases: st.SearchStrategy[AnyCase], examples: int, turn: int
 ) -> bool:
-    """Send some requests; False if there are none: without parameters, nothing can be wrong."""
+    """Send some requests; False without parameters, because then nothing can be wrong."""
 
     @seed(turn)
     @settings(

@@ -84,7 +84,7 @@ def test_bad_events_are_refused_or_left_out(capsys: Capture, tmp_path: Path) -> 
     assert "line 2" in refused(capsys, "publish", str(file))
     assert run("publish", str(file), "--bad", "report") == 1
     assert "line 2" in capsys.readouterr().err
-    assert "1 events" not in refused(capsys, "publish", str(tmp_path / "nothing.jsonl"))
+    assert "1 event" not in refused(capsys, "publish", str(tmp_path / "nothing.jsonl"))
 
 
 def test_questions_without_a_schema_ask_the_service(capsys: Capture, tmp_path: Path) -> None:

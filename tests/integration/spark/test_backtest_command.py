@@ -16,14 +16,9 @@ import pytest
 from pyarrow import csv, parquet
 from pyspark.sql import SparkSession
 
+from tamis.errors import counted
 from tamis.operators import registry
-from tests.integration.spark.backtest_offers import (
-    YAML,
-    Past,
-    engine_of,
-    offers,
-    written,
-)
+from tests.integration.spark.backtest_offers import YAML, Past, engine_of, offers, written
 from tests.unit.cli.calls import Capture, refused, run
 
 pytestmark = pytest.mark.usefixtures("small_shares")
@@ -56,7 +51,7 @@ def test_one_condition(
     assert max(map(len, samples[:3])) <= 80
     assert (
         f"{matched:,} pairs; {matched:,} events matched, {300 - matched - dead:,} did not, "
-        f"{dead:,} are dead" in said
+        f"{counted(dead, 'is', 'are')} dead" in said
     )
     assert f"{without} events have no at" in said
     assert f"dead: {dead} × event type offer: 'price' is mandatory" in said
@@ -220,9 +215,9 @@ def test_mistakes(given: tuple[str, ...], tmp_path: Path, capsys: Capture) -> No
         ),
         (given, "nothing to test: give a CONDITION, --conditions or --subscriptions"),
         ((*plain, "price < 5", *given[4:6]), "either --events or --log"),
-        ((*given, "--conditions", "x.txt", "--subscriptions", "x"), "Give only one of"),
+        ((*given, "--conditions", "x.txt", "--subscriptions", "x"), "give only one of"),
         ((*plain, "price < 5", *given[2:4]), "--schema of the events"),
-        ((*given, "--subscriptions", "x"), "Leave --schema out: an index has its own"),
+        ((*given, "--subscriptions", "x"), "leave --schema out: an index has its own"),
         ((*given, "price < 5", "--time", "att"), "no column 'att'; did you mean 'at'"),
         ((*given, "--conditions", str(tmp_path / "x.txt")), "there is no such file"),
         (
@@ -234,5 +229,5 @@ def test_mistakes(given: tuple[str, ...], tmp_path: Path, capsys: Capture) -> No
         assert said in refused(capsys, *arguments)
     path.write_text("id,condition\n1,prise < 3\n", encoding="utf-8")
     said = refused(capsys, *given, "--conditions", str(path))
-    assert "1 of 1 subscriptions were refused" in said
+    assert "1 of 1 subscription was refused" in said
     assert "there is no subscription left" in said

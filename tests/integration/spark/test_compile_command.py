@@ -39,9 +39,9 @@ def test_a_condition_is_not_cut_at_its_comma(
     assert Versions(tmp_path / "index").latest() is None
     assert run(*given, "--conditions", str(path)) == 0
     said = capsys.readouterr().out
-    assert "1 of 2 subscriptions were refused:" in said
+    assert "1 of 2 subscriptions was refused:" in said
     assert f"{path}, line 2: has 3 fields, expected 2: id, condition" in said
-    assert "1 subscriptions in 1 shards" in said
+    assert "1 subscription in 1 shard," in said
     assert _ids(tmp_path / "index") == [2]
 
 
@@ -66,7 +66,7 @@ def test_strict(given: tuple[str, ...], tmp_path: Path, capsys: Capture) -> None
     table = pa.table({"id": ["a", "b"], "condition": ["dep_delay > 5", "dep_dealy > 5"]})
     parquet.write_table(table, path)
     said = refused(capsys, *given, "--conditions", str(path), "--strict")
-    assert "nothing was published: 1 of 2 conditions are wrong" in said
+    assert "nothing was published: 1 of 2 conditions is wrong" in said
     assert run(*given, "--conditions", str(path)) == 0
     assert _ids(tmp_path / "index") == ["a"]
 
@@ -77,9 +77,9 @@ def test_a_log_in_which_every_condition_is_wrong(
     log = Log.create(tmp_path / "log", {"attributes": {"price": "decimal"}})
     log.change(changes.subscribe(["ann"], ["prise < 5"]))
     asked = ("spark", "compile", "--log", str(log.folder), "--index", str(tmp_path / "index"))
-    assert "1 of 1 conditions are wrong" in refused(capsys, *asked)
+    assert "1 of 1 condition is wrong" in refused(capsys, *asked)
     log.change(changes.subscribe(["bob"], ["price < 5"]))
-    assert "1 of 2 conditions are wrong" in refused(capsys, *asked, "--strict")
+    assert "1 of 2 conditions is wrong" in refused(capsys, *asked, "--strict")
     assert run(*asked) == 0
     assert _ids(tmp_path / "index") == ["bob"]
 

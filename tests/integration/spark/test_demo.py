@@ -1,8 +1,4 @@
-"""The demonstration as a user runs it: stopped by Ctrl-C, started again, and its files compared.
-
-What should be there is worked out from the log alone: every subscription that ever was goes into
-one engine, and a pair counts where the event's number lies between its subscribe and its end.
-"""
+"""The demonstration as a user runs it, and the stream that it hands the matching over to."""
 
 from __future__ import annotations
 
@@ -13,37 +9,36 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tamis import Engine, Schema
+from tamis.client import Client
+from tamis.client.webhooks import verify
 from tamis.errors import SparkError
-from tamis.replay.manifests import manifests
+from tamis.replay.coverage import coverage
+from tamis.replay.matching_shifts import MatchingShifts
 from tamis.spark.runtime.java import java_home
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, cancel, subscribe
-from tests.unit.cli.calls import Capture, run
 
-SUBSCRIPTIONS = 400
-SIZE = ("--subscriptions", str(SUBSCRIPTIONS), "--rate", "300", "--churn", "60")
-_END = np.iinfo(np.int64).max
 _LIMIT = 300.0  # seconds, after which a run that hangs is killed
 
 
 class Demo:
     """A `tamis demo` in a process of its own, with its output line by line."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.lines: list[str] = []
+        size = ("--subscriptions", "100", "--rate", "300", "--churn", "20")
         environment = {
             **os.environ,
             "JAVA_HOME": str(java_home()),
@@ -52,8 +47,9 @@ class Demo:
             "COLUMNS": "200",
             "TAMIS_COSTS": "usual",
         }
+        program = [sys.executable, "-m", "tamis.cli.main", "demo", "--folder", str(folder)]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tamis.cli.main", "demo", "--folder", str(folder), *SIZE],
+            [*program, *size, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -62,25 +58,44 @@ class Demo:
         self._killer = threading.Timer(_LIMIT, self._process.kill)
         self._killer.start()
 
-    def read(self, pattern: str | None = None) -> None:
-        """Until a line matches, or to the end."""
+    def read(self, pattern: str | None = None) -> str:
+        """Until a line matches, which is returned, or to the end."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.lines.append(line)
-            if pattern is not None and re.search(pattern, line):
-                return
+            if pattern is not None and (found := re.search(pattern, line)):
+                return found[found.lastindex or 0]
         assert pattern is None, "".join(self.lines)
+        return ""
 
-    def interrupt(self) -> None:
-        self._process.send_signal(signal.SIGINT)
+    def children(self) -> set[int]:
+        """All processes that it has started, and those that these have."""
+        parents: dict[int, int] = {}
+        for each in Path("/proc").iterdir():
+            if each.name.isdecimal():
+                try:
+                    facts = (each / "stat").read_text().rpartition(")")[2].split()
+                except OSError:  # it has just ended
+                    continue
+                parents[int(each.name)] = int(facts[1])
+        found = {self._process.pid}
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+        return found - {self._process.pid}
 
-    def end(self) -> str:
-        """What it said, when it has ended as it should."""
+    def end(self, number: int) -> str:
+        """Send a signal; what it said, when it has ended as it should, with all its processes."""
+        children = self.children()
+        self._process.send_signal(number)
         self.read()
         code = self._process.wait()
         self._killer.cancel()
         said = "".join(self.lines)
         assert code == 0, said
+        until = time.monotonic() + 60
+        while any(Path(f"/proc/{pid}").exists() for pid in children):
+            assert time.monotonic() < until, "a process is left"
+            time.sleep(0.1)
         return _quiet(said)
 
 
@@ -91,112 +106,83 @@ def _quiet(said: str) -> str:
     return said
 
 
-def _expected(log: Log, end: int) -> tuple[list[tuple[int, int]], set[int]]:
-    """All pairs and all dead of the events before a number."""
-    since: list[int] = []
-    until: list[int] = []
-    ids: list[int] = []
-    conditions: list[str] = []
-    live: dict[int, int] = {}
-    for row in log.changes(0, end).to_pylist():
-        if row["kind"] == "subscribe":
-            live[row["id"]] = len(ids)
-            ids.append(row["id"])
-            conditions.append(row["condition"])
-            since.append(row["sequence"])
-            until.append(_END)
-        elif row["kind"] != "renew" and row["id"] in live:
-            until[live.pop(row["id"])] = row["sequence"]
-    engine = Engine(Schema.from_dict(log.schema))
-    engine.subscribe_table(pa.table({"id": list(range(len(ids))), "condition": conditions}))
-    pairs: list[tuple[int, int]] = []
-    dead: set[int] = set()
-    for first, table in log.events(0, end):
-        if table.column_names == ["json"]:
-            dead |= set(range(first, first + table.num_rows))
-            continue
-        answer = engine.match_batch(table)
-        for event, number in zip(
-            answer.events.tolist(), answer.subscriptions.tolist(), strict=True
-        ):
-            if since[number] <= first + event < until[number]:
-                pairs.append((first + event, ids[number]))
-    return sorted(pairs), dead
+class Hook:
+    """A receiver of webhooks, which knows the numbers of the events that it was told."""
+
+    def __init__(self) -> None:
+        self.secret, self.numbers = "", list[int]()
+        hook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                message = verify(dict(self.headers), body, hook.secret)
+                hook.numbers.append(message.body["data"]["sequence"])
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+
+    def wait_beyond(self, number: int) -> None:
+        """Wait for a notification of an event that comes after a number."""
+        until = time.monotonic() + 60
+        while max(self.numbers, default=-1) <= number:
+            assert time.monotonic() < until, self.numbers[-5:]
+            time.sleep(0.05)
 
 
-def _rows(folder: Path, kind: str) -> list[dict[str, Any]]:
-    """Those that manifests name."""
-    return [
-        row
-        for manifest in manifests(folder)
-        for part in manifest["parts"]
-        if part["folder"] == kind
-        for row in pq.read_table(folder / kind / part["name"]).to_pylist()
-    ]
+@contextmanager
+def listening() -> Iterator[Hook]:
+    hook = Hook()
+    thread = threading.Thread(target=hook.server.serve_forever)
+    thread.start()
+    try:
+        yield hook
+    finally:
+        hook.server.shutdown()
+        thread.join()
+        hook.server.server_close()
 
 
-def _check(folder: Path, swept: bool = True) -> int:
-    """Nothing is missing or twice up to where the stream is; gives where that is.
-
-    Where its session has ended as well, or all was done, only files that count are left.
-    """
-    log = Log.open(folder / "log")
-    done = max(each["offsets"][0]["sequence"] for each in manifests(folder))
-    pairs, dead = _expected(log, done)
-    found = _rows(folder, "notifications")
-    assert sorted((row["sequence"], row["subscription"]) for row in found) == pairs
-    assert all(row["title"] and row["price"] > 0 for row in found)
-    buried = _rows(folder, "dead")
-    assert sorted(row["sequence"] for row in buried) == sorted(dead)
-    assert all(row["reason"] and row["raw"] for row in buried)
-    assert pairs
-    assert dead
-    for kind in ("notifications", "dead"):
-        named = {p["name"] for m in manifests(folder) for p in m["parts"] if p["folder"] == kind}
-        there = {each.name for each in (folder / kind).iterdir()}
-        assert there == named if swept else there >= named
-    return int(done)
-
-
-def test_it_stops_cleanly_and_goes_on(
-    spark: SparkSession, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_whole_system(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
+    shifts = MatchingShifts(folder / "data")
     first = Demo(folder)
-    first.read(r" (?:[2-9]|[1-9]\d+) dead")
-    first.interrupt()
-    said = first.end()
-    assert f"{SUBSCRIPTIONS} subscriptions compiled" in said
-    assert "To look at the notifications" in said
-    done = _check(folder)
+    url = first.read(r"open (http://[\d.:]+)/console#code=")
+    with listening() as hook, Client(url) as client:
+        # Few match, so that the receiver is not busy with anything else.
+        made = client.subscribe(
+            "price < 8", sink=f"http://127.0.0.1:{hook.server.server_port}/", lease=None
+        )
+        assert made.secret is not None
+        hook.secret = made.secret
+        first.read("the first notification came [\\d.]+ s after the start")
+        hook.wait_beyond(0)
+        start = int(first.read(r"Spark matches from sequence number ([\d,]+) on").replace(",", ""))
+        hook.wait_beyond(start)  # by Spark, at the same receiver
+        client.cancel(made.id, ticket=made.ticket)
+        said = first.end(signal.SIGINT)
+    assert len(set(hook.numbers)) == len(hook.numbers)
+    assert "subscriptions compiled for Spark" in said
+    log = Log.open(shifts.log)
+    covered = coverage(shifts.out, log.begin)
+    assert covered.ranges[0].start == 0
+    assert all(a.end == b.start for a, b in zip(covered.ranges, covered.ranges[1:], strict=False))
+    assert start in {each.start for each in covered.ranges}, "the switch is at one number"
 
-    # The next runs are on a session that is there, in another Java than that of the first.
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(Stream, "open", lambda stream, *_, **__: _given(stream, spark))
-    monkeypatch.setattr(
-        "tamis.cli.terminal.interrupt.InterruptGuard.run", lambda _, work, *__: work()
-    )
-    assert run("demo", "--folder", str(folder), *SIZE, "--seconds", "2") == 0
-    said = _quiet(capsys.readouterr().out)
-    assert "in the log of an earlier run" in said
-    assert re.search(r"continues after [1-9][\d,]* events", said)
-    further = _check(folder, swept=False)
-    assert further > done
-    queries = {manifest["query"] for manifest in manifests(folder)}
-    assert len(queries) == 1, "it is the same stream"
-
-    # What is left is done by `tamis spark run`.
-    Log.open(folder / "log").publish(pa.table({"json": ["{"]}))
-    options = ("--columns", "title,price", "--trigger", "available-now", "--compile-every", "1")
-    places = ("--log", str(folder / "log"), "--index", str(folder / "index"), "--out", str(folder))
-    assert run("spark", "run", *places, *options) == 0
-    assert "0 events wait for the next run" in capsys.readouterr().out
-    assert _check(folder) > further
-
-
-def _given(stream: Stream, spark: SparkSession) -> SparkSession:
-    stream._session, stream._owned = spark, False
-    return spark
+    # A second run goes on, here without Spark.
+    second = Demo(folder, "--master", "nowhere", "--churn", "0")
+    second.read("continues after [1-9][\\d,]* events")
+    second.read("the first notification came")
+    second.read("the service goes on matching, without Spark: 'nowhere' is not a master")
+    second.end(signal.SIGTERM)
+    assert coverage(shifts.out, log.begin).end > covered.end
+    current = shifts.current()
+    assert current is not None
+    assert current.matching == "inline"
 
 
 def _compiled(stream: Stream, versions: int, _: StreamStatus) -> bool:

@@ -79,7 +79,7 @@ def test_from_a_workload_to_notifications(
         *("--schema", str(there / "schema.yaml"), "--index", str(there / "index")),
     )
     assert code == 0
-    assert "500 subscriptions in 1 shards" in capsys.readouterr().out
+    assert "500 subscriptions in 1 shard," in capsys.readouterr().out
 
     matching = ("spark", "match", "--events", str(there / "events"), "--subscriptions")
     code = run(*matching, str(there / "index"), "--out", str(there / "out"), "--id", "event_id")
@@ -139,7 +139,7 @@ def test_conditions_from_text_files(
     asked = ("spark", "compile", "--conditions", str(path), "--schema", str(schema), "--index")
     assert run(*asked, str(index)) == 0
     said = capsys.readouterr().out
-    assert "2 subscriptions in 1 shards" in said
+    assert "2 subscriptions in 1 shard," in said
     assert "2 were refused:" in said
     assert "colour" in said
     folder = next(index.glob("v*/shard-0000"))
@@ -154,7 +154,7 @@ def test_a_log_is_compiled(spark: SparkSession, tmp_path: Path, capsys: Capture)
     log.change(subscribe(["a", "b"], [f"{names[-1]} exists", f"{names[-2]} missing"]))
     index = tmp_path / "index"
     assert run("spark", "compile", "--log", str(tmp_path / "log"), "--index", str(index)) == 0
-    assert "2 subscriptions in 1 shards" in capsys.readouterr().out
+    assert "2 subscriptions in 1 shard," in capsys.readouterr().out
     assert (index / "v00000000000000000002").is_dir()
 
 

@@ -1,6 +1,6 @@
 """Jobs are killed at random moments: no half of a result is seen, and the same command succeeds.
 
-Two kills by default; `TAMIS_JOB_KILLS=20` asks for more. A kill ends the driver and its Java. Some
+One kill by default; `TAMIS_JOB_KILLS=20` asks for more. A kill ends the driver and its Java. Some
 come after a random time, others when the files of the job have changed so many times.
 """
 
@@ -28,7 +28,7 @@ from tests.campaign import SEED, campaign
 from tests.power_loss.small_world import SCHEMA, compile_version, some_changes, some_events
 from tests.unit.cli.calls import run
 
-KILLS = int(os.environ.get("TAMIS_JOB_KILLS", "2"))
+KILLS = int(os.environ.get("TAMIS_JOB_KILLS", "1"))
 _LONG = 300.0  # seconds for a job
 _USUAL = 10.0  # seconds of a job, until one was measured
 _POLL = 0.002

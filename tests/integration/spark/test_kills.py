@@ -149,7 +149,7 @@ def _compiled(story: Story, index: Path) -> None:
         describe(draft, sequence=at, schema=log.schema, ids=log.ids, shards=shards)
 
 
-def _until(wanted: int, victim: Victim, story: Story, out: Path, seconds: float = 120.0) -> bool:
+def _until(wanted: int, victim: Victim, story: Story, out: Path, seconds: float = 300.0) -> bool:
     """Go on writing until so many batches are committed, or the victim is dead.
 
     Subscriptions are compiled meanwhile, and versions that are not needed any more are swept.

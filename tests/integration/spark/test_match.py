@@ -13,13 +13,7 @@ import tamis.spark
 from tamis import Engine, Schema, TamisError, operator
 from tamis.errors import SparkError
 from tests.integration.spark.streams import run_stream
-from tests.integration.spark.workload_files import (
-    OFFERS,
-    WORKLOADS,
-    Rows,
-    expected,
-    written,
-)
+from tests.integration.spark.workload_files import OFFERS, WORKLOADS, Rows, expected, written
 from tests.loaded import loaded
 
 EVENTS = 1_500

@@ -67,6 +67,6 @@ def _check(
         begun = known.get("begun", 0 if start == "first" else began(log) or log.end)
         stream.start()
         assert stream._query is not None
-        assert stream._query.awaitTermination(120)
+        assert stream._query.awaitTermination(300)
         stream.check()
     check_notifications(log, job.out, begun)

@@ -144,9 +144,9 @@ def test_what_the_command_refuses(
     out = ["--out", str(tmp_path / "stats")]
     files = ["--events", str(events[0]), "--schema", str(schema)]
     wrong: list[tuple[list[str], str]] = [
-        (out, "Give either --events and --schema, or --log."),
-        ([*files, "--log", str(tmp_path), *out], "Give either --events and --schema, or --log."),
-        (["--events", str(events[0]), *out], "Give either --events and --schema, or --log."),
+        (out, "give either --events and --schema, or --log"),
+        ([*files, "--log", str(tmp_path), *out], "give either --events and --schema, or --log"),
+        (["--events", str(events[0]), *out], "give either --events and --schema, or --log"),
         (["--events", "nowhere", "--schema", str(schema), *out], "no such file or folder"),
         (["--log", str(tmp_path / "log"), *out], "is not a log"),
         ([*files, "--subscriptions", "nowhere", *out], "there is no folder of that name"),

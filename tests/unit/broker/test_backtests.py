@@ -11,9 +11,10 @@ from threading import Event
 import pytest
 
 from tamis.broker.access.caller import SUBSCRIBER, AccessError, Caller
-from tamis.broker.backtests import BacktestQuestion, Backtests
 from tamis.broker.broker import Broker
 from tamis.broker.incoming import IncomingEvent
+from tamis.broker.questions import backtests
+from tamis.broker.questions.backtests import BacktestQuestion, Backtests
 from tamis.errors import BrokerError, ConditionError, NotFoundError, QuotaError
 from tamis.language import parse
 from tamis.model.semantics import satisfies
@@ -89,7 +90,7 @@ def moment_of(microseconds: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
 
-def test_who_may_ask_and_what_is_refused(tmp_path: Path) -> None:
+def test_who_may_ask_and_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broker, events = filled(tmp_path, random.Random(1))
     with broker:
         asked = BacktestQuestion("price < 5")
@@ -98,7 +99,8 @@ def test_who_may_ask_and_what_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConditionError):
             broker.backtests.start(BacktestQuestion("prise < 5"), ANALYST)
         small = Backtests(broker.log, EnabledOperators(), most=len(events) - 1)
-        with pytest.raises(BrokerError, match="tamis spark backtest"):
+        monkeypatch.setattr(backtests, "has_spark", lambda: False)
+        with pytest.raises(BrokerError, match="on Spark, which is not installed here"):
             small.start(asked, ANALYST)
         small.stop()
         job = broker.backtests.start(asked, ANALYST)

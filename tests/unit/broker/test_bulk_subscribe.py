@@ -127,3 +127,23 @@ def test_the_end_of_a_lease_has_a_time_zone() -> None:
     found, wrong = _read(lines + lines.replace(b':00"', b':00Z"'), 0)
     assert list(found) == [2, 3]
     assert "timezone" in wrong[0]
+
+
+def test_conditions_in_another_language_live_on(tmp_path: Path) -> None:
+    pattern = '{"price": [{"numeric": ["<", 5]}], "title": [{"prefix": "o"}]}'
+    with Broker(tmp_path, SCHEMA) as broker:
+        alone = broker.subscribe(pattern, language="eventbridge", caller=ANN).result()
+        given = [
+            *many(1),
+            BulkSubscription(pattern, language="eventbridge"),
+            BulkSubscription("title LIKE 'o_k'", language="cesql"),
+        ]
+        many_ids = [each.id for each in broker.subscribe_many(given, ANN).result().leases]
+        broker.update(alone.id, ticket=alone.ticket, name="cheap oak").result()
+    with Broker(tmp_path, SCHEMA, rebuild=True) as broker:
+        shown = broker.subscription(alone.id, ticket=alone.ticket)
+        assert (shown.condition, shown.language) == (pattern, "eventbridge")
+        (number,) = broker.publish([IncomingEvent('{"price": 4, "title": "oak"}')]).result().numbers
+        broker.matching.wait(number, 60)
+        found = broker.notifications(number - 1, None).notifications
+        assert {each.subscription for each in found} == {alone.id, *many_ids[1:]}

@@ -40,10 +40,14 @@ class Warned:
         state.watcher = self.warnings.take
         self._state = state
 
-    def subscribe(self, seconds: int) -> int:
+    def other(self) -> LeaseWarnings:
+        """The warnings of another service on the same database."""
+        return LeaseWarnings(self._state, self.outbox, lambda: self.now, HOUR)
+
+    def subscribe(self, seconds: int, sink: str | None = None) -> int:
         id = self._number
         until = datetime.fromtimestamp(self.now / SECOND + seconds, UTC)
-        row = {"kind": SUBSCRIBE, "id": id, "condition": "price < 5", "until": until}
+        row = {"kind": SUBSCRIBE, "id": id, "condition": "price < 5", "until": until, "sink": sink}
         table = pa.Table.from_pylist([row], change_schema("int64", ALL))
         table = table.add_column(0, "sequence", pa.array([id], pa.int64()))
         self._number += 1
@@ -76,3 +80,38 @@ def test_a_warning_that_cannot_be_stored_comes_later(warned: Warned) -> None:
     warned.warnings.look()
     count, found = warned.warnings.since(0)
     assert (count, [each.id for each in found]) == (1, [id])
+
+
+def test_streams_hear_of_each_end_once_whichever_service_sends(warned: Warned) -> None:
+    """Another service sends, this one takes over, and the other one was ahead."""
+    one, other = warned.warnings, warned.other()
+    for each in (one, other):
+        each.look() if each is one else each.watch()
+    ids = []
+    for sender, reader in ((one, other), (other, one)):
+        ids.append(warned.subscribe(7200))
+        warned.now += HOUR + SECOND
+        reader.watch()
+        sender.look()
+        ids.append(warned.subscribe(7200))
+        warned.now += HOUR + SECOND
+        sender.look()
+        sender.watch()
+        reader.watch()
+        for each in (one, other):
+            count, found = each.since(0)
+            assert count == len(ids)
+            assert ids[-1] in [lease.id for lease in found]
+
+
+def test_webhooks_of_a_service_that_takes_over_are_sent_once(warned: Warned) -> None:
+    one, other = warned.warnings, warned.other()
+    one.look()
+    other.watch()
+    first = warned.subscribe(7200, sink='{"url": "http://a.example"}')
+    warned.now += HOUR + SECOND
+    other.watch()  # streams are told first
+    other.look()
+    one.look()
+    due = warned.outbox.due(warned.now, 10)
+    assert [each.subscription for each in due] == [first]

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -332,3 +333,13 @@ def test_a_mirror_is_the_log(database: str, tmp_path: Path) -> None:
     assert Log.open(folder).changes(0).num_rows == 1
     done = run.invoke(tamis, ["log", "mirror", "host=/nowhere", str(folder)])
     assert isinstance(done.exception, UnavailableError)
+
+
+def test_streams_of_each_service_hear_that_a_lease_ends(database: str, tmp_path: Path) -> None:
+    with brokers(database, tmp_path) as both:
+        lease = both[0].subscribe("price < 5", lease=timedelta(seconds=6)).result()
+        for each in both:
+            warnings = each.webhooks.warnings
+            until(lambda warnings=warnings: warnings.since(0)[0] > 0)  # type: ignore[misc]
+            count, (warned,) = warnings.since(0)
+            assert (count, warned.id) == (1, lease.id)

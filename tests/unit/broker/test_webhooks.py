@@ -233,9 +233,40 @@ def test_nothing_is_lost_while_the_database_is_behind(tmp_path: Path, receiver: 
         until(lambda: broker.matching.matched > number)
         topics = broker.webhooks.topics
         topics._reader = NotificationReader(broker.log, broker.matching)
-        for page in (broker.webhooks._page(-1, 100), topics._page(-1)):
+        for page in (broker.webhooks._page(-1, None, 100), topics._page(-1)):
             assert page.cursor < number  # who reads past it never comes back
         other.execute("COMMIT")
         until(lambda: broker.state.subscription(lease.id) is not None)
         ((_, body),) = receiver.wait(1)
         assert json.loads(body)["data"]["sequence"] == number
+
+
+def test_a_removed_sink_gets_nothing_more(
+    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also not what waits for a retry; another subscription shows that webhooks went out."""
+    monkeypatch.setattr(retries, "PAUSES", (3.0,) * 7)
+    with brokered(tmp_path) as broker:
+        sink = Sink(receiver.url)
+        mine = broker.subscribe("price < 5", sink=sink).result()
+        other = broker.subscribe("price < 5", sink=Sink(receiver.url + "/other")).result()
+        receiver.answers = [(500, {})] * 2
+        publish(broker, {"price": 1})
+        until(lambda: broker.webhooks.outbox.count() == 2)
+        changed = broker.update(mine.id, ticket=mine.ticket, remove=["sink"]).result()
+        assert changed.sink is None
+        before = len(receiver.messages)
+        publish(broker, {"price": 2})
+        until(lambda: broker.webhooks.outbox.count() == 0)
+        found = [json.loads(body)["data"] for _, body in receiver.wait(before + 2)[before:]]
+        assert {each["subscription"] for each in found} == {other.id}
+        # It is live, and its notifications are read.
+        broker.matching.wait(broker.log.end - 1, 60)
+        page = broker.notifications(-1, broker.readable(id=mine.id, ticket=mine.ticket))
+        assert len(page.notifications) == 2
+        again = broker.update(mine.id, ticket=mine.ticket, sink=sink).result()
+        assert again.sink is not None
+        (number,) = publish(broker, {"price": 3})
+        until(lambda: number in _delivered(receiver))
+    with brokered(tmp_path) as broker:  # and by the log alone
+        assert broker.subscription(mine.id, ticket=mine.ticket).sink == again.sink

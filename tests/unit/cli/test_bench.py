@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tamis.errors import MatcherError
+from tamis.errors import MatcherError, TamisError
+from tamis.lab.bench.measurements import MEASUREMENTS, Measurement
+from tamis.lab.bench.setting import BenchSetting
+from tamis.lab.results.records import Figure
 from tamis.match import registry
 from tamis.workload import VARIANTS
 from tests.unit.cli.calls import Capture, refused, run
@@ -40,6 +44,21 @@ def test_bench_measures_only_named_matchers(tmp_path: Path, capsys: Capture) -> 
     arguments = ("bench", "match", "--quick", "--matcher", "scan", "--out", str(tmp_path))
     assert run(*arguments) == 0
     assert "naive" not in capsys.readouterr().out
+
+
+def test_bench_stores_what_it_has_if_a_later_row_fails(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(setting: BenchSetting) -> Iterator[Figure]:
+        yield Figure("parse", "conditions", 5.0, "/s", 5.0, 5.0, 1)
+        raise TamisError("the server has failed")
+
+    monkeypatch.setitem(MEASUREMENTS, "parse", Measurement("parse", "conditions", measure))
+    assert run("bench", "parse", "--out", str(tmp_path)) == 2
+    assert "the server has failed" in capsys.readouterr().err
+    (path,) = tmp_path.glob("*.json")
+    (stored,) = json.loads(path.read_text(encoding="utf-8"))["results"]
+    assert stored["value"] == 5.0
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tamis.cli import main as cli
 from tamis.match import registry
 from tests.running import run_script
 from tests.unit.cli.calls import Capture, refused, run
@@ -29,46 +28,29 @@ def schema(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_help_lists_every_command(capsys: Capture) -> None:
-    assert run("--help") == 0
-    out = capsys.readouterr().out
-    assert all(name in out for name in cli.COMMANDS)
-    assert run("--version") == 0
-    assert capsys.readouterr().out.startswith("tamis, version ")
-
-
-@pytest.mark.parametrize("name", cli.COMMANDS)
-def test_every_command_has_help(name: str, capsys: Capture) -> None:
-    assert run(name, "--help") == 0
-    assert f"tamis {name}" in capsys.readouterr().out
-
-
-def test_help_imports_no_command() -> None:
-    code = (
-        "import sys\n"
-        "from tamis.cli.main import main\n"
-        "try:\n    main(['--help'])\n"
-        "except SystemExit:\n    pass\n"
-        "heavy = {'numba', 'numpy', 'pyarrow', 'rich'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-    )
-    run_script(code)
-
-
 @pytest.mark.parametrize(
-    "arguments",
-    [["demo"], ["spark", "match", "--events", "x", "--subscriptions", "y", "--count-only"]],
+    ("library", "extra", "arguments"),
+    [
+        ("httpx2", "client", ["demo"]),
+        (
+            "pyspark",
+            "spark",
+            ["spark", "match", "--events", "x", "--subscriptions", "y", "--count-only"],
+        ),
+    ],
 )
-def test_a_missing_library_says_what_to_install(arguments: list[str]) -> None:
+def test_a_missing_library_says_what_to_install(
+    library: str, extra: str, arguments: list[str]
+) -> None:
     code = (
         "import sys\n"
-        "sys.modules['pyspark'] = None\n"
+        f"sys.modules['{library}'] = None\n"
         "from tamis.cli.main import main\n"
         f"main({arguments})\n"
     )
     ran = run_script(code, check=False)
     assert ran.returncode == 2
-    assert ran.stderr == "tamis: this command needs pyspark: pip install 'tamis[spark]'\n"
+    assert ran.stderr == f"tamis: this command needs {library}: pip install 'tamis[{extra}]'\n"
 
 
 def test_matchers_shows_the_registry(capsys: Capture) -> None:
@@ -219,3 +201,20 @@ def test_a_full_disk_gives_no_traceback() -> None:
         )
     assert ran.returncode == 2
     assert ran.stderr == "tamis: cannot go on: No space left on device\n"
+
+
+def test_conditions_in_other_languages(schema: str, capsys: Capture) -> None:
+    pattern = '{"price": [{"numeric": ["<", 5]}], "sold": [true]}'
+    wanted = "price < 5 and sold = true"
+    language = ("--language", "eventbridge")
+    assert run("check", schema, pattern, *language) == 0
+    assert capsys.readouterr().out.splitlines()[0] == wanted
+    assert run("explain", schema, pattern, '{"price": 7, "sold": true}', *language) == 0
+    assert "no   price < 5: price is 7" in capsys.readouterr().out
+    assert run("translate", "--from", "eventbridge", "--schema", schema, pattern) == 0
+    assert capsys.readouterr().out == wanted + "\n"
+    assert run("translate", "--from", "eventbridge", '{"a": [{"prefix": "x"}]}') == 0
+    assert capsys.readouterr().out == 'a starts with "x"\n'
+    said = refused(capsys, "translate", "--from", "eventbridge", '{"a": "x"}')
+    assert "expected a list of values" in said
+    assert "^^^" in said

@@ -51,7 +51,7 @@ def test_a_damaged_log_is_verified_and_repaired(
     code, text = _run("verify", log.folder)
     assert code == 1
     assert "the checksum of the events from 2 on is wrong" in text
-    assert "1 rows are lost" in text
+    assert "1 row is lost" in text
     code, text = _run("verify", log.folder, "--json")
     assert json.loads(text)["lost"] == [{"first": 2, "end": 3}]
     with pytest.raises(SystemExit) as left:
@@ -74,6 +74,17 @@ def test_the_exit_code_of_the_console_script(log: Log) -> None:
 def test_trim(log: Log) -> None:
     assert _run("trim", log.folder, 5) == (0, "The log now begins at 4.\n")
     assert published(Log.open(log.folder)) == [(4, 4), (5, 5)]
+
+
+def test_what_was_done_as_json(log: Log) -> None:
+    for command, more, done in (
+        ("trim", (5,), {"begin": 4}),
+        ("upgrade", (), {"format": 2, "upgraded": False}),
+    ):
+        code, text = _run(command, log.folder, *more, "--json")
+        assert (code, json.loads(text)) == (0, done)
+    code, text = _run("repair", log.folder, "--json")
+    assert (code, json.loads(text)["good"]) == (0, True)
 
 
 def test_upgrade_of_a_log_that_has_the_newest_format(log: Log) -> None:

@@ -93,7 +93,7 @@ def test_subscribe_cancel_and_export(world: Path, capsys: Capture) -> None:
     assert said == "1 subscription: number 0.\n"
     (world / "more.csv").write_text('ann,price < 6\nbob,"title in (a, b)"\n', encoding="utf-8")
     said = _said(capsys, "subscribe", "log", "--file", "more.csv", "--until", "2100-01-01")
-    assert said == "2 subscriptions, of which 1 replace a live one: numbers 1 to 2.\n"
+    assert said == "2 subscriptions, of which 1 replaces a live one: numbers 1 to 2.\n"
     assert "write --file more.csv" in refused(capsys, "log", "subscribe", "log", "more.csv")
     rows = _lines(_said(capsys, "export", "log"))
     lease = "2100-01-01T00:00:00Z"
@@ -101,7 +101,7 @@ def test_subscribe_cancel_and_export(world: Path, capsys: Capture) -> None:
         {"id": "ann", "condition": "price < 6", "until": lease},
         {"id": "bob", "condition": "title in (a, b)", "until": lease},
     ]
-    assert _said(capsys, "cancel", "log", "ann") == "1 subscription ended; 1 are live.\n"
+    assert _said(capsys, "cancel", "log", "ann") == "1 subscription ended; 1 is live.\n"
     assert "did you mean 'bob'" in refused(capsys, "log", "cancel", "log", "bob", "bbo")
     assert [row["id"] for row in _lines(_said(capsys, "export", "log"))] == ["bob"]
     assert [row["id"] for row in _lines(_said(capsys, "export", "log", "--at", "3"))] == [
@@ -154,7 +154,7 @@ def test_ids_that_are_numbers(world: Path, capsys: Capture) -> None:
     assert "64-bit numbers, got 'x'" in refused(capsys, *asked, "price < 5", "--id", "x")
     assert "64-bit numbers, got 'x'" in refused(capsys, "log", "cancel", "numbers", "x")
     assert "has no ids" in refused(capsys, "log", "subscribe", "log", "--file", "a.txt")
-    assert _said(capsys, "cancel", "numbers", "2", "1") == "2 subscriptions ended; 1 are live.\n"
+    assert _said(capsys, "cancel", "numbers", "2", "1") == "2 subscriptions ended; 1 is live.\n"
 
 
 def test_a_log_without_a_schema(world: Path, capsys: Capture) -> None:
@@ -165,7 +165,7 @@ def test_a_log_without_a_schema(world: Path, capsys: Capture) -> None:
     assert "2 events were published, numbers 1 to 2" in _said(
         capsys, "publish", "open", "any.jsonl"
     )
-    assert "1 events were published" in _said(capsys, "publish", "open", "any.csv")
+    assert "1 event was published" in _said(capsys, "publish", "open", "any.csv")
     assert _lines(_said(capsys, "tail", "open", "--plain")) == [
         {"a": {"b": 5}},
         {"c": [None]},
@@ -198,14 +198,14 @@ def test_stats(world: Path, capsys: Capture) -> None:
         (("publish", "nowhere", "a.csv"), "nowhere"),
         (("publish", "log", "nowhere.csv"), "there is no such file"),
         (("publish", "log", "schema.yaml"), "the format is unknown"),
-        (("subscribe", "log"), "Give either a CONDITION or a --file"),
+        (("subscribe", "log"), "give either a CONDITION or a --file"),
         (("subscribe", "log", "price < 5"), "give the subscription an --id"),
         (("subscribe", "log", "prise < 5", "--id", "a"), "did you mean 'price'"),
         (("subscribe", "log", "--file", "nowhere.csv"), "there is no such file"),
         (("subscribe", "log", "--file", "a.csv", "--id", "a"), "--id belongs to one"),
         (("subscribe", "log", "price < 5", "--id", "a", "--until", "soon"), "ISO 8601"),
         (("subscribe", "log", "price < 5", "--id", ""), "empty"),
-        (("cancel", "log"), "Missing argument"),
+        (("cancel", "log"), "missing argument"),
         (("cancel", "log", "a"), "no live subscription has the id 'a'"),
         (("export", "log", "--out", "a.xlsx"), "the format is unknown"),
         (("export", "log", "--at", "99"), "the log ends at 0"),
@@ -246,3 +246,17 @@ def test_a_trimmed_log(world: Path, capsys: Capture, monkeypatch: pytest.MonkeyP
     found = json.loads(_said(capsys, "stats", "log", "--json"))
     assert (found["begin"], found["subscriptions"]) == (begin, 1)
     assert [row["id"] for row in _lines(_said(capsys, "export", "log"))] == ["ann"]
+
+
+def test_a_log_keeps_the_language_of_a_condition(world: Path, capsys: Capture) -> None:
+    pattern, language = '{"price": [5]}', ("--language", "eventbridge")
+    _said(capsys, "subscribe", "log", pattern, "--id", "theirs", *language)
+    _said(capsys, "subscribe", "log", "title IN ('oak')", "--id", "cloud", "--language", "cesql")
+    _said(capsys, "subscribe", "log", "price = 5", "--id", "ours")
+    assert "not JSON" in refused(capsys, "log", "subscribe", "log", "price", "--id", "x", *language)
+    _said(capsys, "export", "log", "--out", "out.jsonl")
+    assert run("log", "create", "copy", "--schema", "schema.yaml") == 0
+    _said(capsys, "subscribe", "copy", "--file", "out.jsonl", "--strict")
+    changes = Log.open(world / "copy").changes(0, details=True)
+    found = dict(zip(changes["id"].to_pylist(), changes["language"].to_pylist(), strict=True))
+    assert found == {"theirs": "eventbridge", "cloud": "cesql", "ours": None}

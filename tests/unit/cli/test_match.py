@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import signal
-import subprocess
-import sys
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,50 +13,13 @@ from pyarrow import csv, parquet
 from tamis import Schema, TamisError
 from tamis.cli.data.events import all_events
 from tests.unit.cli.calls import Capture, refused, run
-
-SCHEMA = """
-attributes: {price: decimal, title: text, sold: boolean, lot: integer, at: timestamp, tags: text}
-event_types:
-  offer: {price: mandatory, title: optional, sold: optional, lot: optional, at: optional,
-          tags: optional multiple}
-unknown: ignore
-"""
-EVENTS = [
-    {"price": 3.5, "title": "old oak", "sold": True, "lot": 7, "at": "2026-01-31T12:00:00Z"},
-    {"price": 12, "tags": ["oak", "old"]},
-    {"price": 4, "title": "a, b", "sold": False},
-]
-PAIRS = [(0, "cheap"), (0, "sold"), (1, "oak"), (2, "cheap"), (2, "comma")]
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Path:
-    (tmp_path / "schema.yaml").write_text(SCHEMA, encoding="utf-8")
-    (tmp_path / "wanted.csv").write_text(
-        'id,condition\ncheap,price < 5\nsold,sold and at < 2026-02-01T00:00:00Z\noak,"tags = oak"\n'
-        'comma,"title = ""a, b"""\n',
-        encoding="utf-8",
-    )
-    lines = "\n".join(map(json.dumps, EVENTS))
-    (tmp_path / "lots.jsonl").write_text(f"{lines}\n", encoding="utf-8")
-    return tmp_path
-
-
-def _given(world: Path, events: str = "lots.jsonl", wanted: str = "wanted.csv") -> tuple[str, ...]:
-    return (*("match", "--schema", str(world / "schema.yaml")),
-            *("--subscriptions", str(world / wanted)),
-            *("--events", events if events == "-" else str(world / events)))  # fmt: skip
-
-
-def _found(text: str) -> list[tuple[int, str]]:
-    rows = map(json.loads, text.splitlines())
-    return sorted((row["event"], row["subscription"]) for row in rows)
+from tests.unit.cli.lots import EVENTS, PAIRS, given, pairs
 
 
 def test_lines_to_lines(world: Path, capsys: Capture) -> None:
-    assert run(*_given(world)) == 0
+    assert run(*given(world)) == 0
     out, err = capsys.readouterr()
-    assert _found(out) == PAIRS
+    assert pairs(out) == PAIRS
     assert "3 events in " in err
     assert "5 matches with 4 subscriptions; 3 events matched, 0 did not" in err
 
@@ -96,9 +54,9 @@ def test_formats(world: Path, name: str, capsys: Capture) -> None:
         make = pa.ipc.new_file if suffix == "arrow" else pa.ipc.new_stream
         with pa.OSFile(str(path), "wb") as sink, make(sink, table.schema) as out:
             out.write_table(table)
-    assert run(*_given(world, name), "--bad", "refuse") == 0
+    assert run(*given(world, name), "--bad", "refuse") == 0
     said = capsys.readouterr()
-    assert _found(said.out) == (PAIRS[:2] if name == "one.json" else PAIRS)
+    assert pairs(said.out) == (PAIRS[:2] if name == "one.json" else PAIRS)
     if suffix != "json":
         assert "not in the schema, and ignored: comment" in said.err
 
@@ -108,15 +66,15 @@ def test_a_folder_of_events(world: Path, capsys: Capture) -> None:
     folder.mkdir()
     (world / "lots.jsonl").rename(folder / "a.jsonl")
     (folder / "b.csv").write_text("price\n1\n", encoding="utf-8")
-    assert run(*_given(world, "lots")) == 0
-    assert _found(capsys.readouterr().out) == [*PAIRS, (3, "cheap")]
+    assert run(*given(world, "lots")) == 0
+    assert pairs(capsys.readouterr().out) == [*PAIRS, (3, "cheap")]
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
 def test_out(world: Path, suffix: str, capsys: Capture) -> None:
     out = world / f"found.{suffix}"
     out.write_text("before", encoding="utf-8")
-    assert run(*_given(world), "--out", str(out), "--id", "lot", "--columns", "at,tags") == 0
+    assert run(*given(world), "--out", str(out), "--id", "lot", "--columns", "at,tags") == 0
     assert capsys.readouterr().out == ""
     if suffix == "jsonl":
         rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
@@ -136,56 +94,56 @@ def test_out(world: Path, suffix: str, capsys: Capture) -> None:
 def test_no_events(world: Path, suffix: str, capsys: Capture) -> None:
     (world / "lots.jsonl").write_text("\n", encoding="utf-8")
     out = world / f"found.{suffix}"
-    assert run(*_given(world), "--out", str(out), "--columns", "price") == 0
+    assert run(*given(world), "--out", str(out), "--columns", "price") == 0
     if suffix == "parquet":
         assert parquet.read_table(out).column_names == ["event", "subscription", "price"]
     assert "0 events" in capsys.readouterr().err
     (world / "lots.jsonl").write_text("no event\n", encoding="utf-8")
-    assert run(*_given(world), "--out", str(out), "--columns", "tags", "--bad", "skip") == 0
+    assert run(*given(world), "--out", str(out), "--columns", "tags", "--bad", "skip") == 0
 
 
 def test_bad_events(world: Path, capsys: Capture) -> None:
     (world / "lots.csv").write_text(
         "price,lot\n1,1\nNA,1\n2,1.5\n,3\n5,6,7\n\n4,9\n", encoding="utf-8"
     )
-    given = _given(world, "lots.csv")
+    arguments = given(world, "lots.csv")
     out = world / "found.csv"
-    said = refused(capsys, *given, "--out", str(out))
+    said = refused(capsys, *arguments, "--out", str(out))
     assert f"{world / 'lots.csv'}, line 3: 'price': 'NA' is not a number" in said
     assert "--absent NA" in said
     assert "--bad skip" in said
     assert not out.exists()
 
-    assert run(*given, "--bad", "skip") == 0
+    assert run(*arguments, "--bad", "skip") == 0
     found, err = capsys.readouterr()
-    assert _found(found) == [(0, "cheap"), (5, "cheap")]
+    assert pairs(found) == [(0, "cheap"), (5, "cheap")]
     assert "4 events are bad:" in err
     assert "1 × 'lot': 1.5 is not a whole number" in err
     assert "line 5)" in err
 
-    assert run(*given, "--bad", "report") == 1
+    assert run(*arguments, "--bad", "report") == 1
     found, err = capsys.readouterr()
-    assert _found(found) == [(0, "cheap"), (5, "cheap")]
+    assert pairs(found) == [(0, "cheap"), (5, "cheap")]
     for line in (3, 4, 5, 6):
         assert f"{world / 'lots.csv'}, line {line}: " in err
 
     # Absent, it is still mandatory.
-    assert "is mandatory" in refused(capsys, *given, "--absent", "NA")
+    assert "is mandatory" in refused(capsys, *arguments, "--absent", "NA")
 
 
 def test_a_row_of_empty_cells_is_an_event(world: Path, capsys: Capture) -> None:
     (world / "schema.yaml").write_text("attributes: {price: decimal, title: text}", "utf-8")
     (world / "lots.csv").write_text("price,title\n,\n\n1,\n", encoding="utf-8")
     (world / "wanted.csv").write_text("cheap,price < 5\nnone,price missing\n", encoding="utf-8")
-    assert run(*_given(world, "lots.csv")) == 0
-    assert _found(capsys.readouterr().out) == [(0, "none"), (1, "cheap")]
+    assert run(*given(world, "lots.csv")) == 0
+    assert pairs(capsys.readouterr().out) == [(0, "none"), (1, "cheap")]
 
 
 def test_bad_lines(world: Path, capsys: Capture) -> None:
     (world / "lots.jsonl").write_bytes(b'\n{"price": 1}\n{"price": "x"}\n\xff\n[]\n{"price": 2}')
-    assert run(*_given(world), "--bad", "report") == 1
+    assert run(*given(world), "--bad", "report") == 1
     found, err = capsys.readouterr()
-    assert _found(found) == [(0, "cheap"), (4, "cheap")]
+    assert pairs(found) == [(0, "cheap"), (4, "cheap")]
     for line, why in ((3, "is text"), (4, "not UTF-8"), (5, "an event is an object")):
         assert any(f"line {line}: " in each and why in each for each in err.splitlines()), err
 
@@ -193,23 +151,23 @@ def test_bad_lines(world: Path, capsys: Capture) -> None:
 def test_wrong_subscriptions(world: Path, capsys: Capture) -> None:
     with (world / "wanted.csv").open("a", encoding="utf-8") as file:
         file.write("cut,price > 1,000\nwrong,prise < 5\n")
-    assert run(*_given(world)) == 0
+    assert run(*given(world)) == 0
     out, err = capsys.readouterr()
-    assert _found(out) == PAIRS
+    assert pairs(out) == PAIRS
     assert "2 of 6 subscriptions were refused:" in err
     assert "line 6: has 3 fields" in err
     assert "line 7: unknown attribute 'prise'" in err
-    assert "--strict takes all or nothing" in refused(capsys, *_given(world), "--strict")
+    assert "--strict takes all or nothing" in refused(capsys, *given(world), "--strict")
 
 
 def test_explain(world: Path, capsys: Capture) -> None:
-    assert run(*_given(world), "--explain", "oak") == 0
+    assert run(*given(world), "--explain", "oak") == 0
     out = capsys.readouterr().out
     assert f"event 1 ({world / 'lots.jsonl'}, line 2)\nmatches\n  yes  tags = oak" in out
     assert "does not match\n  no   tags = oak: tags is not bound" in out
-    assert "1 of 3 events match oak: tags = oak" in out
-    assert "did you mean 'oak'" in refused(capsys, *_given(world), "--explain", "oka")
-    assert "--out" in refused(capsys, *_given(world), "--explain", "oak", "--out", "x.csv")
+    assert "1 of 3 events matches oak: tags = oak" in out
+    assert "did you mean 'oak'" in refused(capsys, *given(world), "--explain", "oka")
+    assert "--out" in refused(capsys, *given(world), "--explain", "oak", "--out", "x.csv")
 
 
 @pytest.mark.parametrize(
@@ -262,7 +220,7 @@ def test_mistakes(
     (world / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     (world / "semicolons.csv").write_text("price;title\n1;a\n", encoding="utf-8")
     (world / "twice.csv").write_text("price,price\n1,2\n", encoding="utf-8")
-    assert said in refused(capsys, *_given(world), *arguments)
+    assert said in refused(capsys, *given(world), *arguments)
 
 
 def test_lists_of_structs(world: Path, capsys: Capture) -> None:
@@ -278,7 +236,7 @@ def test_lists_of_structs(world: Path, capsys: Capture) -> None:
         '2,"[{""sku"": ""A1"", ""qty"": 2}]"\n3,\n',
         encoding="utf-8",
     )
-    assert run(*_given(world, "orders.csv"), "--id", "n", "--columns", "items") == 0
+    assert run(*given(world, "orders.csv"), "--id", "n", "--columns", "items") == 0
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert row["event"] == 2
 
@@ -314,7 +272,7 @@ def test_without_a_schema(world: Path, suffix: str, capsys: Capture) -> None:
     )
     given = ("match", "--subscriptions", str(world / "any.csv"), "--events", str(path))
     assert run(*given) == 0
-    assert _found(capsys.readouterr().out) == expected
+    assert pairs(capsys.readouterr().out) == expected
     assert run(*given, "--columns", "issue.number") == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {str(row["issue.number"]) for row in rows if row["event"] < 2} == {"7"}
@@ -323,88 +281,9 @@ def test_without_a_schema(world: Path, suffix: str, capsys: Capture) -> None:
     assert "yes  issue.number = 7: issue.number is 7" in said
 
 
-# -- as a process ---------------------------------------------------------------------------------
-
-
-def _start(*arguments: str, stdout: int | IO[bytes] = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tamis.cli.main", *arguments]
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-    )
-
-
-def test_standard_input(world: Path) -> None:
-    lines = (world / "lots.jsonl").read_bytes()
-    out, err = _start(*_given(world, "-")).communicate(lines, timeout=60)
-    assert _found(out.decode()) == PAIRS
-    assert b"Traceback" not in err
-
-
-def test_lines_are_matched_as_they_come(world: Path) -> None:
-    started = _start(*_given(world, "-"))
-    assert started.stdin is not None
-    assert started.stdout is not None
-    for number in range(3):
-        started.stdin.write(b'{"price": 1}\n')
-        started.stdin.flush()
-        assert json.loads(started.stdout.readline()) == {"event": number, "subscription": "cheap"}
-    started.communicate(timeout=60)
-
-
-def test_a_reader_that_leaves(world: Path) -> None:
-    with (world / "lots.jsonl").open("a", encoding="utf-8") as file:
-        file.write('{"price": 1}\n' * 200_000)
-    started = _start(*_given(world))
-    assert started.stdout is not None
-    started.stdout.readline()
-    started.stdout.close()
-    started.stdout = None
-    _, err = started.communicate(timeout=60)
-    assert started.returncode == 1
-    assert b"Traceback" not in err
-
-
-def test_a_full_disk(world: Path) -> None:
-    with Path("/dev/full").open("wb") as full:
-        started = _start(*_given(world), stdout=full)
-        _, err = started.communicate(timeout=60)
-    assert started.returncode == 2
-    assert b"No space left on device" in err
-    assert b"Traceback" not in err
-
-
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-def test_closed_streams(world: Path, closed: str) -> None:
-    command = shlex.join([sys.executable, "-m", "tamis.cli.main", *_given(world, "-")])
-    ran = subprocess.run(
-        f"{command} {closed}", shell=True, input=b"", capture_output=True, timeout=60, check=False
-    )
-    assert ran.returncode == 0
-    assert b"Traceback" not in ran.stderr
-
-
 def test_a_line_that_never_ends(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tamis.cli.data.events._LONGEST", 1000)
     monkeypatch.setattr("tamis.cli.data.events._BLOCK", 100)
     (world / "lots.jsonl").write_text('{"price": 1}\n' + "x" * 5000, encoding="utf-8")
     with pytest.raises(TamisError, match="line 2: is longer than"):
         all_events(world / "lots.jsonl", Schema.load(world / "schema.yaml"))
-
-
-def test_ctrl_c_leaves_no_file(world: Path) -> None:
-    out = world / "found.csv"
-    started = _start(*_given(world, "-"), "--out", str(out))
-    assert started.stdin is not None
-    started.stdin.write(b'{"price": 1}\n')
-    started.stdin.flush()
-    while not list(world.glob(".found.csv.*")):
-        assert started.poll() is None
-    os.kill(started.pid, signal.SIGINT)
-    _, err = started.communicate(timeout=60)
-    assert started.returncode == 130
-    assert b"Traceback" not in err
-    assert not out.exists()
-    assert not list(world.glob(".found.csv.*"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import signal
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,15 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from tamis.cli.demo.command import _open_log
-from tamis.cli.demo.publisher import load_subscriptions
 from tamis.cli.reports.stream import StreamFacts, StreamView, line, rows
 from tamis.cli.spark.run import follow
-from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps
+from tamis.cli.terminal.interrupt import InterruptGuard
 from tamis.errors import SparkError
 from tamis.operators import CallCounts, Report
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log
-from tamis.workload import make
-from tamis.workload.auction_schema import schema
-from tests.unit.cli.calls import Capture, refused, run
+from tests.unit.cli.calls import Capture, refused
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 NOTHING = StreamStatus(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
@@ -180,27 +175,19 @@ def test_mistakes_are_refused_before_java_is_started(tmp_path: Path, capsys: Cap
 
 
 def test_the_demo_refuses_another_log(tmp_path: Path, capsys: Capture) -> None:
-    Log.create(tmp_path / "log", SCHEMA)
-    assert run("demo", "--folder", str(tmp_path)) == 2
-    assert "belongs to something else" in capsys.readouterr().err
+    Log.create(tmp_path / "data" / "log", SCHEMA)
+    assert "belongs to something else" in refused(capsys, "demo", "--folder", str(tmp_path))
 
 
-def test_the_demo_continues_an_earlier_log(tmp_path: Path) -> None:
-    log = Log.create(tmp_path / "log", schema(), ids="int64")
-    load_subscriptions(log, 5, datetime.now(UTC))
-
-    def said(subscriptions: int, *, given: bool) -> str:
-        file = io.StringIO()
-        with InterruptGuard() as interrupt:
-            steps = StartupSteps(Console(file=file, width=200), interrupt)
-            _, snapshot = _open_log(steps, tmp_path / "log", subscriptions, given=given)
-        assert len(snapshot) == 5
-        return file.getvalue()
-
-    assert said(5, given=True) == ""
-    assert "5 subscriptions are in the log of an earlier run; --subscriptions does not" in said(
-        3, given=True
-    )
-    log.publish(make("auctions", 0).events(1))
-    assert "earlier run; --subscriptions does not change that" in said(9, given=True)
-    assert "earlier run\n" in said(9, given=False)
+def test_more_rows_are_shown(job: StreamJob) -> None:
+    file = io.StringIO()
+    more = [("matching", "Spark", "from sequence number 7 on")]
+    with _Stream(job) as stream:
+        StreamView(Console(file=file), stream, lambda rows: [], "title", more=lambda: more).update()
+        wide = Console(file=file, force_terminal=True, width=80, height=30, color_system=None)
+        shown = StreamView(wide, stream, lambda rows: [], "title", more=lambda: more)
+        with shown.shown():
+            shown.update()
+    plain, _, picture = file.getvalue().partition("\n")
+    assert plain.endswith("2 dead, matching Spark")
+    assert "from sequence number 7 on" in picture

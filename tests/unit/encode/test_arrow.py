@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from hypothesis import strategies as st
 
 from tamis import Engine, Schema
 from tamis.encode.batch import EventBatch
+from tamis.encode.codes import timestamp_code
+from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
 from tamis.encode.validation import validate
 from tamis.errors import EventError
+from tamis.model.domain import parse_timestamp
 from tamis.model.event import Event
 from tests.unit.engine.world import (
     COLUMNS,
@@ -293,3 +297,24 @@ def test_an_empty_list_means_absent_for_opaque_attributes_too() -> None:
     found = validate(Encoder(schema), table)
     assert found.rows.tolist() == [0, 3]
     assert [each.row for each in found.refused] == [1, 2]
+
+
+@pytest.mark.parametrize("offset", ["Z", "+00:00", "-05:30", "+23:59", "+24:00", "z", ""])
+@pytest.mark.parametrize("fraction", ["", ".5", ".000001", ".1234567", ","])
+def test_times_in_text_are_read_alike_alone_and_together(offset: str, fraction: str) -> None:
+    """Arrow reads the usual forms all at once; our own rules decide about the others."""
+    years, days = ("0000", "0001", "1969", "2024", "9999"), ("01-01", "02-29", "12-31", "13-01")
+    clocks = ("00:00:00", "23:59:59", "23:59:60", "24:00:00")
+    encoder = Engine(FLAT).encoder
+    at = encoder.positions["at"]
+    for year, day, mark, clock in product(years, days, "T ", clocks):
+        text = f"{year}-{day}{mark}{clock}{fraction}{offset}"
+        moment = parse_timestamp(text)
+        codes, wrong, _ = column_codes(encoder, at, pa.array([text, "2024-01-01T00:00:00Z"]))
+        if isinstance(moment, str):
+            assert wrong is not None, text
+            assert wrong.tolist() == [True, False]
+        else:
+            assert wrong is None, text
+            assert codes[0] == timestamp_code(moment), text
+        assert codes[1] == timestamp_code(datetime(2024, 1, 1, tzinfo=UTC))

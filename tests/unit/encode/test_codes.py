@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.encode import intervals
+from tamis.encode.clause import SPECIAL_COMPARATORS
 from tamis.encode.codes import (
     Codec,
     DecimalCodec,
@@ -25,7 +26,7 @@ from tamis.encode.codes import (
 from tamis.encode.columns import decimal_codes
 from tamis.encode.intervals import before
 from tamis.model import semantics
-from tamis.model.condition import Literal, Predicate
+from tamis.model.condition import SUPERSET, Literal, Predicate
 from tamis.model.domain import Decimal, Integer, Text
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tests.unit.engine.world import POOL, SCHEMA, predicates
@@ -69,7 +70,7 @@ def inside(made: Codec, found: intervals.Intervals, value: Any) -> bool:
     return any(low <= cut < high for low, high in found)
 
 
-SET_COMPARATORS = ("contains", "excludes", "missing", "like", "ends with")
+SET_COMPARATORS = SPECIAL_COMPARATORS | {SUPERSET}
 
 
 @settings(max_examples=600)

@@ -7,12 +7,19 @@ from hypothesis import strategies as st
 
 from tamis.encode.clause import Constraint, PatternTest, constraint_from_json, constraint_to_json
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, after, before
-from tamis.encode.pattern import Pattern
+from tamis.encode.pattern import Pattern, TextTest
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 CUTS = st.one_of(st.sampled_from([TEXT_BOTTOM, TEXT_TOP]), TEXTS.map(before), TEXTS.map(after))
 PATTERNS = st.one_of(
-    TEXTS.map(Pattern.ends_with), st.text("ab%_\\\"'\0é\U0010ffff", max_size=8).map(Pattern.like)
+    TEXTS.map(Pattern.ends_with),
+    st.text("ab%_\\\"'\0é\U0010ffff", max_size=8).map(Pattern.like),
+    st.builds(
+        TextTest,
+        st.sampled_from(("matches", "in ignoring case")),
+        st.lists(TEXTS, min_size=1, max_size=3).map(tuple),
+        st.integers(0, 1),
+    ),
 )
 CONSTRAINTS = st.builds(
     Constraint,

@@ -72,6 +72,7 @@ def test_every_value_is_below_an_object(value: Any) -> None:
 )
 @example([2**53 + 1, 2**53, "a"], pa.array([2.0**53, 2.0**53 + 2, 5.0, -0.0]))
 @example([], pa.array([1, 2, 3, 4]))
+@example([*range(-40, 40), 2**53 + 1, 0.5], pa.array([*range(-99, 99), 0.5, -0.0, 2.0**53] * 2))
 def test_a_column_of_numbers_has_the_codes_of_its_values(
     constants: list[Any], column: pa.Array
 ) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.encode.pattern import Pattern
-from tamis.model.semantics import _like
+from tamis.model.text_semantics import text_holds
 
 patterns = st.text(alphabet="ab%_\\", max_size=8).filter(
     lambda text: (len(text) - len(text.rstrip("\\"))) % 2 == 0
@@ -20,7 +20,11 @@ values = st.text(alphabet="ab%_\\\n", max_size=8)
 @pytest.mark.slow
 def test_like_is_what_the_semantics_say(pattern: str, value: str) -> None:
     made = Pattern.like(pattern)
-    assert made.matches(value) == _like(value, pattern)
+    assert made.matches(value) == text_holds("like", value, pattern)
+    assert made.compiled()(value) == made.matches(value)
+    tagged = made.tagged("3")
+    assert tagged.compiled()("3" + value) == tagged.matches("3" + value) == made.matches(value)
+    assert tagged.compiled()(value) == tagged.matches(value)
 
 
 @settings(max_examples=500)
@@ -60,4 +64,4 @@ def test_ends_with_takes_its_text_literally(ending: str, value: str) -> None:
 )
 def test_cases(pattern: str, value: str, fits: bool) -> None:
     assert Pattern.like(pattern).matches(value) is fits
-    assert _like(value, pattern) is fits
+    assert text_holds("like", value, pattern) is fits

@@ -1,17 +1,17 @@
 """Open forged indexes: facts, arrays and tables that were rewritten, with right checksums.
 
-Run as a program, because a kernel that trusts a forged offset ends its process. It prints the
-number of each trial before the trial, and a line for each one that went wrong.
+They are tried in a process of its own, because a kernel that trusts a forged offset ends it. It
+prints the number of each trial before the trial, and a line for each one that went wrong.
 """
 
 from __future__ import annotations
 
 import faulthandler
 import json
+import os
 import random
 import resource
 import shutil
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -250,18 +250,20 @@ def _put(file: SectionWriter, blob: Any) -> None:
     file.write(blob)
 
 
-def main(argv: list[str]) -> None:
-    """Try forgeries of the index of one matcher: the given number, from a given seed."""
-    where, name, options, seed, many = argv
+def try_forgeries(where: str, name: str, options: dict[str, Any], seed: int, many: int) -> None:
+    """Try forgeries of the index of one matcher; what it says goes to the file `said`."""
+    with Path(where, "said").open("wb") as said:
+        for stream in (1, 2):
+            os.dup2(said.fileno(), stream)
     faulthandler.enable()
-    folder, forged, chance = Path(where, "index"), Path(where, "forged"), random.Random(int(seed))
+    folder, forged, chance = Path(where, "index"), Path(where, "forged"), random.Random(seed)
     calls = name == "calls"
-    with_calls(folder) if calls else made(folder, name, json.loads(options))
+    with_calls(folder) if calls else made(folder, name, options)
     used(folder, calls)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     saved = read(folder)
     every = list(forgeries(saved, chance))
-    chosen = every if int(many) >= len(every) else chance.sample(every, int(many))
+    chosen = every if many >= len(every) else chance.sample(every, many)
     for each in chosen:
         print("try", each.name, flush=True)
         shutil.rmtree(forged, ignore_errors=True)
@@ -276,7 +278,3 @@ def main(argv: list[str]) -> None:
             print("WRONG", each.name, type(why).__name__, why, at.filename[-40:], at.lineno)
         faulthandler.cancel_dump_traceback_later()
     print("tried", len(chosen), flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -13,9 +13,10 @@ from tamis import Engine, Schema
 from tamis.encode.bulk_terms import BulkTerms
 from tamis.engine.bulk_load import condition_of
 from tamis.errors import ConditionError, LimitError, NeverTrueError, SubscriptionError, TamisError
+from tamis.model.condition import LISTS
 from tests.unit.engine.world import (
     CONSTANTS,
-    PATTERNS,
+    PATTERNED,
     PREDICATES,
     SCHEMA,
     events,
@@ -36,10 +37,10 @@ def rows(draw: st.DrawFn) -> Row:
         name = draw(st.sampled_from(sorted({*CONSTANTS, "o"})))
         known = SCHEMA.attributes[name].comparators
         every = [c for c in (*FAST, *known) if {"==": "=", "<>": "!="}.get(c, c) in known]
-        comparator = draw(st.sampled_from([c for c in every if c not in ("in", "between")]))
+        comparator = draw(st.sampled_from([c for c in every if c not in (*LISTS, "between")]))
         constant: Any = None
-        if comparator == "like":
-            constant = draw(st.sampled_from(PATTERNS))
+        if comparator in PATTERNED:
+            constant = draw(st.sampled_from(PATTERNED[comparator]))
         elif comparator not in ("exists", "missing"):
             constant = draw(st.sampled_from(CONSTANTS[name]))
         found.append(predicate_row(name, comparator, constant))

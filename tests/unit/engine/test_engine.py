@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis import Engine, Schema, parse
+from tamis.engine.change_matcher import change_matcher
 from tamis.errors import (
     ConditionError,
     EventError,
@@ -275,7 +276,7 @@ def test_a_pickled_engine_answers_alike_and_goes_on(
 def test_short_texts() -> None:
     engine = Engine(Schema.from_dict({"attributes": {"price": "decimal", "title": "text"}}))
     engine.subscribe("price < 5")
-    assert repr(engine) == "<Engine: 1 subscriptions over 2 attributes, matcher tamis>"
+    assert repr(engine) == "<Engine: 1 subscription over 2 attributes, matcher tamis>"
     assert repr(engine.match_batch([{"price": 1}, {}])) == "<Matches: 1 of 2 events>"
     assert repr(engine.schema).startswith("Schema(version=")
 
@@ -284,3 +285,23 @@ def test_an_empty_id_is_refused_as_such() -> None:
     engine = Engine(Schema.from_dict({"attributes": {"price": "decimal"}}))
     with pytest.raises(SubscriptionError, match="an id cannot be empty text; leave it out"):
         engine.subscribe("price < 5", id="")
+
+
+# -- another matcher ------------------------------------------------------------------------------
+
+
+@settings(max_examples=20)
+@given(st.lists(conditions(), min_size=1, max_size=20), st.lists(events(), min_size=1, max_size=5))
+def test_another_matcher_gives_the_same_answers(wanted: list[Any], given_events: list[Any]) -> None:
+    engine = Engine(SCHEMA, "scan")
+    known = fill(engine, wanted)
+    if known:
+        engine.unsubscribe(known.popitem()[0])
+    before = [sorted(engine.match(event)) for event in given_events]
+    change_matcher(engine, "tamis")
+    assert "matcher tamis" in repr(engine)
+    engine.check()
+    assert [sorted(engine.match(event)) for event in given_events] == before
+    for id in known:  # it can be changed as before
+        engine.unsubscribe(id)
+    assert all(engine.match(event) == [] for event in given_events)

@@ -12,11 +12,11 @@ import pytest
 
 from tamis import Engine, Schema
 from tamis.encode.encoder import Encoder
+from tamis.encode.lines.json_lines import LineReader
 from tamis.errors import ConditionError, SchemaError
 from tamis.language import parse
 from tamis.match.base import Matches
 from tamis.model.semantics import satisfies
-from tamis.replay.json_lines import LineReader
 
 TEXTS = {
     "bug": "some label in labels (label.name = bug)",

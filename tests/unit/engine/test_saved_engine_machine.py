@@ -44,7 +44,7 @@ def _machine(matcher: str) -> type[RuleBasedStateMachine]:
             self.made += 1
             id = 10_000 + self.made if number else f"id {self.made}"
             try:
-                self.engine.subscribe(to_text(condition) if text else condition, id=id)
+                self.engine.subscribe(to_text(condition) if text else condition, id=id, stored=True)
                 self.live[id] = condition
             except NeverTrueError:
                 assert id not in self.live

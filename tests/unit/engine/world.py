@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import NeverTrueError
 from tamis.model import semantics
-from tamis.model.condition import And, Condition, Predicate
+from tamis.model.condition import IGNORING_CASE, LISTS, REGULAR, WITHIN, And, Condition, Predicate
 from tamis.model.schema import Schema
 from tests.unit.language.conditions import grow
 
@@ -91,6 +91,11 @@ POOL: dict[str, tuple[Any, ...]] = {
     "event_type": ("one", "many"),
 }
 PATTERNS = ("", "%", "_", "a%", "%a", "%a%", "_b%", "a_a", "b\\%", "%b%a", "a")
+PATTERNED = {
+    **dict.fromkeys(("like", "like" + IGNORING_CASE), PATTERNS),
+    REGULAR: ("", "a", "^b", "(?i)^A.?$"),
+    WITHIN: ("0.0.0.0/0", "::1"),
+}
 CONSTANTS: dict[str, tuple[Any, ...]] = {
     **POOL,
     "n": (*WHOLES, 1.5, -0.5, 1e300),
@@ -137,12 +142,12 @@ def predicates(draw: st.DrawFn, names: tuple[str, ...] = (*POOL, "o")) -> Predic
     comparator = draw(st.sampled_from(SCHEMA.attributes[name].comparators))
     if comparator in ("exists", "missing"):
         return Predicate(name, comparator)
-    if comparator == "like":
-        return Predicate(name, comparator, draw(st.sampled_from(PATTERNS)))
+    if comparator in PATTERNED:
+        return Predicate(name, comparator, draw(st.sampled_from(PATTERNED[comparator])))
     constant = st.sampled_from(CONSTANTS[name])
     if comparator == "between":
         return Predicate(name, comparator, (draw(constant), draw(constant)))
-    if comparator == "in":
+    if comparator in LISTS:
         return Predicate(name, comparator, tuple(draw(st.lists(constant, min_size=1, max_size=3))))
     return Predicate(name, comparator, draw(constant))
 

@@ -274,3 +274,14 @@ def test_a_folder_that_others_can_write_to_is_not_used(
     assert private_folders([open_to_all]) == [fallback]
     fallback.chmod(0o777)
     assert private_folders([open_to_all]) != [fallback]
+
+
+def test_what_is_complete_is_noted(place: Place) -> None:
+    first = place.function()
+    codegen = first.targetctx.codegen()
+    assert not first._cache.is_complete(codegen)
+    first._cache.mark_complete(codegen)
+    assert place.function()._cache.is_complete(codegen), "another process finds it"
+    assert not _loaded(place.function()), "it is no code"
+    place.other.write_text(OTHER.replace("FACTOR = 1", "FACTOR = 2"), encoding="utf-8")
+    assert not place.function()._cache.is_complete(codegen), "it calls another function"

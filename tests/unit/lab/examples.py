@@ -7,9 +7,12 @@ from datetime import UTC, datetime
 import numpy as np
 
 from tamis.encode.batch import EventBatch
+from tamis.encode.terms import Terms
+from tamis.errors import MatcherError
 from tamis.lab.instruments.timing import Spread
 from tamis.lab.results.records import (
     ChurnResult,
+    DoorResult,
     Figure,
     Goal,
     MatcherResult,
@@ -21,10 +24,9 @@ from tamis.lab.results.records import (
     ResidualResult,
     Result,
     ScaleResult,
-    SchedulerResult,
     Speed,
 )
-from tamis.match.base import Matches
+from tamis.match.base import Matches, Slots
 from tamis.match.capabilities import RunsInThreads
 from tamis.match.lesubscribe.naive import Naive
 from tamis.match.registry import MatcherEntry
@@ -71,17 +73,15 @@ CHURN = ChurnResult(
     "churn", "DEXIN", "tama", "engine", 10, 5, _SPREAD, _SPREAD, _SPREAD, _SPREAD, 1000, 90.0,
     100.0, 20, 200, 0, "scan", {"n": 10},
 )  # fmt: skip
-SCHEDULER = SchedulerResult(
-    "schedule", "LI-4", "80 / 40, uniform", "adaptive", "as drawn", 80, 40, 38.5, 14.0, 13.0, 15.0,
-    14.0, 0.2, 0.5, 2, 20, Goal(15.0, at_most=True), None, None,
-    {"longest": 5, "exponent": None, "probabilities": "equal", "factor": 1.0, "told": True},
-)  # fmt: skip
 OPERATOR = OperatorResult(
     "operators", "drones", "adaptive", 10, 5, 3, 7, 0.5, {"locIn": 9}, {"locIn": 3},
     {"locIn": 0.4}, 0, 0, "naive", "first", {"n": 10},
 )  # fmt: skip
 MEMORY = MemoryCourse("service", "memory of the server", [0.0, 1.0], [10**9, 2 * 10**9], {"n": 10})
-
+DOOR = DoorResult(
+    "single", "rules", "a thousand rules", "tamis", 10, "hash join", 3.0, 5.0, "µs", 4.0, 6.0,
+    _SPREAD, 20.0, 4.0, 3.5, 4.5, Goal(6.0, at_most=True), 20, 7, {"n": 10},
+)  # fmt: skip
 
 EVERY: list[Result] = [
     FIGURE,
@@ -91,9 +91,9 @@ EVERY: list[Result] = [
     RESIDUAL,
     SCALE,
     CHURN,
-    SCHEDULER,
     OPERATOR,
     MEMORY,
+    DOOR,
 ]
 
 
@@ -112,6 +112,13 @@ class Greedy(Naive):
         found = super().find(batch)
         slots = np.insert(found.slots, 0, self.clauses.live_slots()[0])
         return Matches(np.append(0, found.starts[1:] + 1), slots)
+
+
+class Refusing(Naive):
+    """Takes no clauses."""
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        raise MatcherError("not these")
 
 
 class Threaded(Naive, RunsInThreads):

@@ -31,7 +31,7 @@ def test_measurements_give_as_many_results_as_they_say(name: str) -> None:
 def test_measurements_are_chosen_by_name() -> None:
     assert [each.name for each in measurements.chosen(["match", "parse"])] == ["parse", "match"]
     usual = {each.name for each in measurements.chosen([])}
-    named = {"scale", "churn", "schedule", "operators", "spark", "service"}
+    named = {"scale", "churn", "operators", "spark", "service"}
     assert measurements.MEASUREMENTS.keys() - usual == named, "only on request"
     assert [each.name for each in measurements.chosen(["churn"])] == ["churn"]
     with pytest.raises(TamisError, match="did you mean 'parse'"):

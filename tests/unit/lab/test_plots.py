@@ -14,6 +14,7 @@ from tamis.lab.results.files import write
 from tamis.lab.results.records import YARDSTICK, RefusedResult, Result
 from tests.unit.lab.examples import (
     CHURN,
+    DOOR,
     FIGURE,
     MATCHER,
     MEMORY,
@@ -22,7 +23,6 @@ from tests.unit.lab.examples import (
     PEER,
     REFUSED,
     SCALE,
-    SCHEDULER,
 )
 
 
@@ -49,9 +49,8 @@ def test_plots_are_of_result_files(tmp_path: Path) -> None:
         (replace(PEER, bits=PEER.batch), "in batches, as bitmaps"),
         (SCALE, "linear"),
         (CHURN, "99th percentile"),
-        (SCHEDULER, "predicates evaluated an event"),
-        (replace(SCHEDULER, figure="LI-6"), "predicates, Zipf 1"),
-        (replace(SCHEDULER, figure="LI-8"), "uniform"),
+        (DOOR, "goal, for this baseline"),
+        (replace(DOOR, unit="/s", each=None), "a thousand rules: 5/s"),
     ],
 )
 def test_each_kind_of_result_has_a_picture(tmp_path: Path, result: Result, says: str) -> None:
@@ -67,17 +66,8 @@ def test_goals_are_marked_where_there_are_any(tmp_path: Path) -> None:
     assert "<!-- goal -->" not in _drawn(tmp_path, without)
 
 
-def test_schedulers_are_lines(tmp_path: Path) -> None:
-    naive = replace(SCHEDULER, scheduler="naive", goal=None)
-    both = _drawn(tmp_path, SCHEDULER, naive, replace(naive, written="as a set"))
-    for says in ("adaptive", "naive", "naive, as a set", "independent simulation"):
-        assert f"<!-- {says} -->" in both
-    assert "independent simulation" not in _drawn(tmp_path, naive)
-
-
-def test_figures_and_settings_that_nothing_varies_in_have_no_picture(tmp_path: Path) -> None:
-    assert not plottable([replace(SCHEDULER, figure="table"), OPERATOR])
-    assert not plottable([FIGURE, REFUSED])
+def test_figures_refusals_and_operators_have_no_picture(tmp_path: Path) -> None:
+    assert not plottable([FIGURE, REFUSED, OPERATOR])
     with pytest.raises(TamisError, match="nothing to plot"):
         _drawn(tmp_path, FIGURE, REFUSED)
 

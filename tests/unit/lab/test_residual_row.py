@@ -61,7 +61,7 @@ def test_the_row_itself_works_at_a_small_size(matcher: str) -> None:
 
 @pytest.mark.usefixtures("matching")
 def test_residuals_that_are_not_evaluated_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def passing(self: ResidualFilter, batch: Any, found: Any, encoder: Any) -> Any:
+    def passing(self: ResidualFilter, batch: Any, found: Any, *_: Any) -> Any:
         return found
 
     monkeypatch.setattr(ResidualFilter, "filter", passing)

@@ -48,9 +48,9 @@ def test_kinds_in_result_files_keep_their_names() -> None:
         "residuals",
         "point",
         "churn",
-        "schedule",
         "operatorrun",
         "memory",
+        "door",
     ]
 
 

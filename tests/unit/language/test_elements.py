@@ -91,7 +91,7 @@ def test_some_is_still_a_name() -> None:
         ("some i in items (i.qty = x)", "'i.qty' is integer: 'x' is text", ""),
         ("some i in items (i.sku = i.qty)", "'i.qty' is an attribute", "write @i.qty"),
         ("some i in items (i.sku = null)", "not an absent value", "write i.sku missing"),
-        ('some i in items (i.sku contains "a")', "'i.sku' has one value", "i.sku like"),
+        ('some i in items (i.sku contains "a")', "'i.sku' has one value", "i.sku has substring"),
         ("some i in items (i.lines = 3)", "'i.lines' is a list of structs", "some item in i.lines"),
         ("some i in items (near(3))", "cannot call operators", "beside"),
         ("some i in items (?x > 3)", "cannot call operators", ""),

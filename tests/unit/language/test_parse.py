@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tamis.language import parse, to_text
 from tamis.model.condition import (
     COMPARATORS,
+    LISTS,
     STATES,
     And,
     Condition,
@@ -65,6 +66,20 @@ FIXTURES: list[tuple[str, Condition]] = [
     ('a Ends WITH "x"', Predicate("a", "ends with", "x")),
     ('a like "%x_"', Predicate("a", "like", "%x_")),
     ('a not like "x"', Not(Predicate("a", "like", "x"))),
+    ('a has substring "x"', Predicate("a", "has substring", "x")),
+    ('a not HAS Substring "x"', Not(Predicate("a", "has substring", "x"))),
+    ('a matches "^x"', Predicate("a", "matches", "^x")),
+    ('a within "10.0.0.0/8"', Predicate("a", "within", "10.0.0.0/8")),
+    ("a subset of (x, 1)", Predicate("a", "subset of", ("x", 1))),
+    ("a superset of (x)", Predicate("a", "superset of", ("x",))),
+    ("a of kind (number, null)", Predicate("a", "of kind", ("number", "null"))),
+    ("a is scalar", Predicate("a", "is scalar")),
+    ("a is not scalar", Not(Predicate("a", "is scalar"))),
+    ("a = x ignoring case", Predicate("a", "= ignoring case", "x")),
+    ("a in (x, y) Ignoring Case", Predicate("a", "in ignoring case", ("x", "y"))),
+    ('a starts with "x" ignoring case', Predicate("a", "starts with ignoring case", "x")),
+    ("a = ignoring", Predicate("a", "=", "ignoring")),
+    ("has = matches and of", And((Predicate("has", "=", "matches"), Predicate("of", "=", True)))),
     ("a = 1 and b = 1 and c = 1", And((A, B, C))),
     ("a = 1 or b = 1 or c = 1", Or((A, B, C))),
     ("a = 1 or b = 1 and c = 1", Or((A, And((B, C))))),
@@ -142,7 +157,7 @@ constants = st.one_of(
 def asts(draw: st.DrawFn) -> Predicate:
     comparator = draw(st.sampled_from(COMPARATORS))
     value: Value = None
-    if comparator == "in":
+    if comparator in LISTS:
         value = tuple(draw(st.lists(constants, min_size=1, max_size=4)))
     elif comparator == "between":
         value = draw(constants), draw(constants)

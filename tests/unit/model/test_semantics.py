@@ -9,6 +9,7 @@ import pytest
 from tamis import Schema, parse
 from tamis.model.explain import explain
 from tamis.model.semantics import satisfies
+from tamis.model.text_semantics import text_holds
 
 SCHEMA = Schema.from_dict(
     {
@@ -67,6 +68,52 @@ CASES: list[tuple[str, dict[str, Any], bool]] = [
     ('title ends with "ab"', {"title": "b"}, NO),
     ('title like "a_c%"', {"title": "abcd"}, YES),
     ('title like "a_c"', {"title": "ac"}, NO),
+    ('title has substring "b"', {"title": "abc"}, YES),
+    ('title has substring "bd"', {"title": "abc"}, NO),
+    ('title has substring ""', {"title": ""}, YES),
+    ('not title has substring "b"', {}, NO),
+    ('title matches "b.$"', {"title": "abc"}, YES),
+    ('title matches "^b"', {"title": "abc"}, NO),
+    ('title matches "^.$"', {"title": "\U0010ffff"}, YES),
+    ('title not matches "^b"', {"title": "abc"}, YES),
+    ('title within "10.0.0.0/8"', {"title": "10.255.0.1"}, YES),
+    ('title within "10.0.0.0/8"', {"title": "11.0.0.0"}, NO),
+    ('title within "2001:db8::/32"', {"title": "2001:DB8:0::1"}, YES),
+    ('title within "0.0.0.0/0"', {"title": "::1"}, NO),
+    ('title within "0.0.0.0/0"', {"title": "oak"}, NO),
+    ('not title within "0.0.0.0/0"', {"title": "oak"}, YES),
+    # texts without regard to case
+    ("title = Oak ignoring case", {"title": "oAK"}, YES),
+    ("title = elm ignoring case", {"title": "oak"}, NO),
+    ('title = "straße" ignoring case', {"title": "STRASSE"}, YES),
+    ('title = "ΣΑΣ" ignoring case', {"title": "σας"}, YES),
+    ("title != oak ignoring case", {"title": "OAK"}, NO),
+    ("not title != oak ignoring case", {"title": "OAK"}, YES),
+    ("title in (elm, OAK) ignoring case", {"title": "oak"}, YES),
+    ("not title in (elm, OAK) ignoring case", {"title": "oak"}, NO),
+    ('title starts with "OA" ignoring case', {"title": "oak"}, YES),
+    ('title ends with "AK" ignoring case', {"title": "oak"}, YES),
+    ('title has substring "A" ignoring case', {"title": "oak"}, YES),
+    ('title like "O_K" ignoring case', {"title": "oak"}, YES),
+    ('title like "O_K" ignoring case', {"title": "oaak"}, NO),
+    # sets of values
+    ("tags subset of (a, b)", {"tags": ["b"]}, YES),
+    ("tags subset of (a, b)", {"tags": ["b", "c"]}, NO),
+    ("tags subset of (a, b)", {}, NO),
+    ("not tags subset of (a, b)", {"tags": ["b", "c"]}, YES),
+    ("not tags subset of (a, b)", {"tags": ["b"]}, NO),
+    ("not tags subset of (a, b)", {}, NO),
+    ("tags superset of (a, b)", {"tags": ["b", "c", "a"]}, YES),
+    ("tags superset of (a, b)", {"tags": ["b", "c"]}, NO),
+    ("not tags superset of (a, b)", {"tags": ["b", "c"]}, YES),
+    ("not tags superset of (a, b)", {}, NO),
+    ("tags subset of (a, b) and tags != a", {"tags": ["a"]}, NO),
+    ("prices subset of (1, 2.5)", {"prices": [1.0]}, YES),
+    ("kinds superset of (desk, chair)", {"kinds": ["chair", "desk"]}, YES),
+    # what every domain has
+    ("title is scalar", {"title": "a"}, YES),
+    ("title is scalar", {}, NO),
+    ("title is not scalar", {}, YES),
     # hierarchies
     ("kind <= table", {"kind": "table"}, YES),
     ("kind <= table", {"kind": "desk"}, YES),
@@ -233,3 +280,10 @@ def test_truth_does_not_depend_on_the_number_of_ways_through_a_dag() -> None:
     schema = Schema.from_dict({"attributes": {"x": {"kind": "hierarchy", "parents": parents}}})
     assert satisfies(parse("x < a0"), {"x": "b40"}, schema)
     assert not satisfies(parse("x < a40"), {"x": "b40"}, schema)
+
+
+def test_long_patterns_and_texts_are_compared_in_a_step_for_each_character() -> None:
+    # A step for each character of both would not end.
+    assert not text_holds("like", "a" * 60_000, "%a" * 20_000 + "b%")
+    assert text_holds("like", "a" * 60_000, "%a" * 20_000 + "%")
+    assert not text_holds("has substring", "a" * 500_000, "a" * 50_000 + "b")

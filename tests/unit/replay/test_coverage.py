@@ -24,7 +24,7 @@ def _write(files: NotificationFiles, start: int) -> None:
 def test_what_is_committed_during_a_look_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
 ) -> None:
-    """Else a reader would see a gap where there is none, and skip what is in it."""
+    """Else a reader would see a gap that does not exist, and skip what is in it."""
     files = NotificationFiles(tmp_path, pa.int64())
     for start in range(6):
         _write(files, start)

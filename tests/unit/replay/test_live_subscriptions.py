@@ -16,7 +16,7 @@ from tamis.encode.validation import validate
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
-from tamis.replay.live_subscriptions import LiveSubscriptions, shard_of
+from tamis.replay.live_subscriptions import LiveSubscriptions, shard_of, subscribe_rows
 from tamis.schedule.statistics import PredicateEstimate
 from tests.schemas import one_type
 
@@ -24,7 +24,7 @@ SCHEMA = Schema.from_dict(one_type("event", {"price": "integer!", "kind": "text"
 CONDITIONS = ["price < 5", "price >= 3 and kind = a", "kind = b or price = 7", "price > 100"]
 
 
-def _changes(rows: Sequence[tuple[int, str, Any, str | None]], kind: pa.DataType) -> pa.Table:
+def _changes(rows: Sequence[tuple[Any, ...]], kind: pa.DataType) -> pa.Table:
     return pa.table(
         {
             "sequence": pa.array([row[0] for row in rows], pa.int64()),
@@ -32,6 +32,7 @@ def _changes(rows: Sequence[tuple[int, str, Any, str | None]], kind: pa.DataType
             "id": pa.array([row[2] for row in rows], kind),
             "condition": pa.array([row[3] for row in rows], pa.string()),
             "until": pa.array([None] * len(rows), pa.timestamp("us", "UTC")),
+            "language": pa.array([row[4] if len(row) > 4 else None for row in rows], pa.string()),
         }
     )
 
@@ -163,3 +164,27 @@ def test_what_came_later_knows_what_the_version_knows() -> None:
         "far()": PredicateEstimate(0.25, 500.0, 40)
     }
     assert LiveSubscriptions(SCHEMA, "text")._added.calls.known == {}
+
+
+def test_conditions_are_read_in_their_languages() -> None:
+    live = LiveSubscriptions(SCHEMA, "text")
+    rows = [
+        (0, "subscribe", "bad", '{"prize": [1]}', "eventbridge"),
+        (1, "subscribe", "ours", "price < 5", None),
+        (2, "subscribe", "theirs", '{"price": [{"numeric": ["<", 5]}]}', "eventbridge"),
+        (3, "subscribe", "other", '{"price": [2]}', "eventbridge"),
+        (4, "subscribe", "cloud", "price > 1", "cesql"),
+        (5, "subscribe", "cloudless", "price IN (1, 2)", "cesql"),
+    ]
+    live.take_changes(_changes(rows, pa.string()), 6)
+    _, ids = _match(live, pa.table({"price": [1], "kind": ["x"]}), [7])
+    assert sorted(ids.to_pylist()) == ["cloudless", "ours", "theirs"]
+
+
+def test_refused_rows_have_their_places_whatever_their_language() -> None:
+    conditions = ["price <", '{"price": [1]}', "price < 5", '{"price": 1}', "prize < 5"]
+    languages = [None, "eventbridge", None, "eventbridge", None]
+    engine = Engine(SCHEMA)
+    table = pa.table({"id": [1, 2, 3, 4, 5], "condition": conditions, "language": languages})
+    assert [each.row for each in subscribe_rows(engine, table)] == [0, 3, 4]
+    assert sorted(engine.ids()) == [2, 3]

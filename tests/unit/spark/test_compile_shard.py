@@ -8,7 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tamis.spark.jobs.compile_shard import _sample
+from tamis import Engine
+from tamis.spark.jobs.compile_shard import LogShardTask, _sample
+from tamis.store.changes import subscribe
 from tamis.store.log import Log
 from tests.schemas import one_type
 
@@ -46,3 +48,26 @@ def test_a_log_that_was_trimmed_a_moment_ago(
     found = _sample(log, log.end)
     assert found is not None
     assert min(found["price"].to_pylist()) >= log.begin
+
+
+def test_conditions_are_compiled_in_their_languages(tmp_path: Path) -> None:
+    log = Log.create(tmp_path / "log", SCHEMA)
+    pattern = '{"price": [{"numeric": ["<", 5]}], "seller": {"rating": [{"exists": true}]}}'
+    for id, condition, language in (
+        ("ours", "price < 3", None),
+        ("theirs", pattern, "eventbridge"),
+        ("cloud", "price IN (3, 4)", "cesql"),
+        ("wrong", pattern, "tamis"),
+    ):
+        change = subscribe([id], [condition])
+        log.change(change.append_column("language", pa.array([language], pa.string())))
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    task = LogShardTask(str(log.folder), str(draft), 0, log.end, 1, None, None, ())
+    (made,) = task.run(0)
+    assert (made["subscriptions"], made["refused"]) == (3, 1)
+    engine = Engine.open(draft / made["folder"])
+    event = {"price": 4, "seller": {"rating": 1}}
+    assert sorted(engine.match(event)) == ["cloud", "theirs"]
+    (again,) = task._replace(since=log.end, folders=[str(draft / made["folder"])]).run(0)
+    assert (again["subscriptions"], again["refused"]) == (3, 1)

@@ -83,11 +83,11 @@ def test_tasks_have_the_version_that_was_journaled_or_one_that_serves_as_well(wo
     given = world.options()
     piece = given.first_range(0, 5)
     assert piece == (0, 5, first)
-    tasks = given.tasks_of(piece)
+    tasks = given.slices_of(piece)
     assert [(task.sequence, task.shard, task.shards) for task in tasks] == [(2, 0, 2), (2, 1, 2)]
     world.version()
     world.versions.sweep(world.log.end)
-    (task,) = given.tasks_of(piece)
+    (task,) = given.slices_of(piece)
     assert (task.folder, task.sequence) == (None, 0), "the log has it all"
 
 

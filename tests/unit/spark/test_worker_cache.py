@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from pyspark import TaskContext
 
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
@@ -93,7 +94,8 @@ def test_a_worker_alone_puts_aside_what_it_has_opened(
     before = gc.get_freeze_count()
     worker.open_engine(tmp_path / "a")
     assert gc.get_freeze_count() == before
-    monkeypatch.setattr("pyspark.TaskContext.get", lambda: "a task")
+    monkeypatch.setattr("pyspark.TaskContext.get", TaskContext)
+    monkeypatch.setattr(TaskContext, "_taskContext", None)
     saved(tmp_path / "b")
     try:
         worker.open_engine(tmp_path / "b")

@@ -11,6 +11,8 @@ import pytest
 from tamis.errors import StoreError
 from tamis.store import Log, appended, cancel
 from tamis.store.log import segment_files
+from tamis.store.maintenance.erase_rows import erase_rows
+from tamis.store.pack import moments
 from tests.unit.store.world import files, fresh, prices, published
 
 pytestmark = pytest.mark.usefixtures("small_segments")
@@ -180,3 +182,24 @@ def test_merging_while_a_pack_is_being_appended(tmp_path: Path) -> None:
     assert log.compact(log.end) == 3
     last.write_bytes(whole)
     assert published(log) == [(n, n) for n in range(6)]
+
+
+def test_rows_keep_the_times_of_their_packs(tmp_path: Path) -> None:
+    log = fresh(tmp_path)
+    for number, moment in enumerate((5, 5, 8, 9, 9, 9, 20, 21, 22, 23)):
+        log.append(events=prices(number, number), moment=moment)
+    wanted = [5] * 4 + [8] * 2 + [9] * 6 + [20] * 2 + [21] * 2 + [22] * 2 + [23] * 2
+    for rows in (4, 100):
+        log.compact(log.end, rows=rows)
+        for reader in (log, Log.open(log.folder)):
+            for first in range(20):
+                for end in range(first, 21):
+                    found = [m for _, table in reader.events(first, end) for m in moments(table)]
+                    assert found == wanted[first:end]
+
+    def second(kind: str, first: int, table: pa.Table) -> list[int]:
+        return [2 - first] if first <= 2 < first + table.num_rows else []
+
+    assert erase_rows(log, second, "asked for") == 1
+    found = [each for _, table in Log.open(log.folder).events(0) for each in moments(table)]
+    assert found == [*wanted[:2], *wanted[3:]]

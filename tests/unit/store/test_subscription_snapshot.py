@@ -89,7 +89,7 @@ def test_as_a_table(ids: str, names: list[Any]) -> None:
     assert snapshot.table(ids).num_rows == 0
     snapshot.fold(_at(3, subscribe(names, ["x", "y"], [NOW, None])))
     assert snapshot.table(ids).to_pylist() == [
-        {"id": names[0], "condition": "x", "added": 3, "until": NOW},
-        {"id": names[1], "condition": "y", "added": 4, "until": None},
+        {"id": names[0], "condition": "x", "added": 3, "until": NOW, "language": None},
+        {"id": names[1], "condition": "y", "added": 4, "until": None, "language": None},
     ]
     assert dict(pickle.loads(pickle.dumps(snapshot))) == dict(snapshot)

@@ -55,3 +55,25 @@ def test_the_schema_leaves_room_at_the_ends() -> None:
     kinds = workload.make("lesubscribe", 1, numbers=7).schema["attributes"]
     assert kinds["a4"] == {"kind": "integer", "low": 0, "high": 8}
     assert kinds["a1"] == "text"
+
+
+def test_types_have_attributes_of_their_own() -> None:
+    made = workload.make("lesubscribe", 4_000, types=3, seed=2)
+    predicates = Predicates(made.subscriptions)
+    kinds = np.array([name.split("_")[0] for name in predicates.names])
+    of = np.repeat(np.arange(4_000), predicates.lengths)
+    assert all(len(set(kinds[of == row])) == 1 for row in range(200)), "one type a subscription"
+    shares = [(kinds == kind).mean() for kind in ("t1", "t2", "t3")]
+    assert shares == pytest.approx([1 / 3] * 3, abs=0.05)
+    events = made.events(300)
+    assert events.column_names == list(made.schema["attributes"])
+    for row in events.to_pylist():
+        bound = {name.split("_")[0] for name, value in row.items() if value is not None}
+        assert len(bound) <= 1, "an event binds attributes of one type"
+
+
+def test_one_type_is_drawn_as_ever() -> None:
+    """A parameter of its own stream would change all earlier results."""
+    made = workload.make("lesubscribe", 3, seed=7)
+    assert made.subscriptions.equals(workload.make("lesubscribe", 3, seed=7, types=1).subscriptions)
+    assert made.events(2).column_names == ["a1", "a2", "a3", "a4", "a5", "a6"]

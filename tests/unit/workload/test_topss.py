@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis import workload
-from tamis.workload.topss import SETTINGS, TopssSetting
+from tamis import TamisError, workload
+from tamis.workload.topss import SETTINGS, TopssSetting, make_predicates
 from tests.unit.workload.brute import Predicates, match_rate
 
 
@@ -54,3 +54,21 @@ def test_a_setting_of_ones_own_may_bind_fewer() -> None:
     bound = np.stack([np.asarray(column.is_valid()) for column in events.itercolumns()])
     assert (bound.sum(axis=0) == 3).all()
     assert bound.mean(axis=1) == pytest.approx(3 / 8, abs=0.1)
+
+
+@pytest.mark.parametrize("setting", ["W0", "W3", "W4"])
+def test_predicates_can_be_asked_for_instead_of_subscriptions(setting: str) -> None:
+    made = make_predicates(300, seed=3, setting=setting)
+    predicates = Predicates(made.subscriptions)
+    found = list(
+        zip(predicates.names, predicates.comparator, predicates.value.to_pylist(), strict=True)
+    )
+    last = int(predicates.lengths[-1])
+    assert len(set(found)) >= 300
+    assert len(set(found[:-last])) < 300, "the last subscription is needed"
+    assert made.parameters == {"n": len(predicates.lengths), "predicates": 300, "setting": setting}
+
+
+def test_predicates_run_out() -> None:
+    with pytest.raises(TamisError, match="400 different predicates"):
+        make_predicates(390, setting="W4")

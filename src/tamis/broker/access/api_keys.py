@@ -19,6 +19,7 @@ from tamis.errors import BrokerError, NotFoundError, UnavailableError, suggestio
 
 _PREFIX = "tamis"
 _LONGEST = 200  # characters of a name
+_AWAY = 600.0  # seconds for which a key is believed while the database is away
 
 
 class ApiKey(NamedTuple):
@@ -57,26 +58,40 @@ class ApiKeys:
         return f"{_PREFIX}_{id}_{secret}"
 
     def caller(self, key: str) -> Caller | None:
-        """Who has a key; None if it is not a key of this broker."""
-        prefix, _, rest = key.partition("_")
-        id, _, secret = rest.partition("_")
-        rows = self._rows(id)
-        given = _digest(secret)
-        for name, roles, digest in rows:
-            if prefix == _PREFIX and hmac.compare_digest(given, digest):
-                return Caller(name, frozenset(roles.split()))
-        return None
+        """Who has a key; None if it is not a key of this broker. This may ask a database."""
+        id, secret = _parts(key)
+        return _holder(self._rows(id), secret)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the keys are in this process: then `caller` takes microseconds."""
+        return self._records.fresh == 0
+
+    def caller_at_hand(self, key: str) -> Caller | None:
+        """Who has a key, if that was asked a moment ago; None: ask `caller`."""
+        id, secret = _parts(key)
+        moment, rows = self._read.get(id, (0.0, []))
+        return _holder(rows, secret) if self._is_fresh(moment) else None
+
+    def remembers(self, key: str) -> bool:
+        """Whether a caller has used this key since the start, and it was right. Asks nobody."""
+        id, secret = _parts(key)
+        return _holder(self._read.get(id, (0.0, []))[1], secret) is not None
+
+    def _is_fresh(self, moment: float) -> bool:
+        return time.monotonic() - moment < self._records.fresh
 
     def _rows(self, id: str) -> builtins.list[tuple[Any, ...]]:
         """The key with an id. It may be known from a moment ago, or while the database is away."""
         moment, rows = self._read.get(id, (0.0, []))
-        if not rows or time.monotonic() - moment >= self._records.fresh:
+        if not rows or not self._is_fresh(moment):
             try:
                 query = "SELECT name, roles, digest FROM keys WHERE id = ?"
                 rows = self._records.select(query, (id,))
             except UnavailableError:
-                if not rows:
+                if not rows or time.monotonic() - moment > _AWAY:
                     raise
+                return rows
             if rows:
                 self._read[id] = time.monotonic(), rows
             else:
@@ -90,10 +105,26 @@ class ApiKeys:
 
     def revoke(self, id: str) -> None:
         """End a key at once."""
-        self._read.pop(id, None)
-        if not self._records.execute_synced("DELETE FROM keys WHERE id = ?", (id,)):
+        gone = self._records.execute_synced("DELETE FROM keys WHERE id = ?", (id,))
+        self._read.pop(id, None)  # now: before, a caller could have had it read once more
+        if not gone:
             raise NotFoundError(f"there is no key {id!r}")
 
 
 def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode(errors="replace")).digest()
+
+
+def _parts(key: str) -> tuple[str, str]:
+    """The id and the secret of a key; what is not a key has neither."""
+    prefix, _, rest = key.partition("_")
+    id, _, secret = rest.partition("_")
+    return (id, secret) if prefix == _PREFIX else ("", "")
+
+
+def _holder(rows: list[tuple[Any, ...]], secret: str) -> Caller | None:
+    given = _digest(secret)
+    for name, roles, digest in rows:
+        if hmac.compare_digest(given, digest):
+            return Caller(name, frozenset(roles.split()))
+    return None

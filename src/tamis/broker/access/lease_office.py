@@ -58,7 +58,7 @@ class LeaseOffice:
                 ticket, id, live.nonce, live.key_generation
             ):
                 return live
-        raise NotFoundError(f"there is no live subscription {id!r} with this ticket")
+        raise NotFoundError(f"there is no live subscription {id!r} {_with(ticket)}")
 
     def readable(self, caller: Caller, id: Id | None, ticket: str | None) -> list[Id] | None:
         """The subscriptions whose notifications a caller may read; None: all."""
@@ -69,7 +69,7 @@ class LeaseOffice:
                 or (ticket and self.tickets.verify(ticket, id, known.nonce, known.key_generation))
             ):
                 return [id]
-            raise NotFoundError(f"there is no subscription {id!r} with this ticket")
+            raise NotFoundError(f"there is no subscription {id!r} {_with(ticket)}")
         if caller.is_admin:
             return None
         if caller.name is None:
@@ -77,3 +77,10 @@ class LeaseOffice:
                 "without a key, a caller can read only one subscription, with its ticket"
             )
         return self._state.ids_of(caller.name)
+
+
+def _with(ticket: str | None) -> str:
+    """How a caller has asked. It does not say whether the subscription is there."""
+    if ticket is not None:
+        return "with this ticket"
+    return "for a caller without its ticket (the header Tamis-Ticket) or the key of its owner"

@@ -25,6 +25,7 @@ from tamis.broker.delivery.outbox import DeliveryKey, Outbox, PendingDelivery, S
 from tamis.broker.delivery.sender import TIMEOUT, Sender
 from tamis.broker.delivery.sink_address import SinkRules
 from tamis.broker.delivery.sink_queue import PATIENCE, SinkQueue
+from tamis.store.subscription_snapshot import Id
 
 PAGE = 500  # notifications that are read together
 WINDOW = 4 * PAGE  # messages in memory
@@ -41,18 +42,21 @@ class MessagePage(NamedTuple):
 
     messages: list[OutgoingMessage]
     cursor: int
+    within: Id | None = None  # the last subscription that was read of the event after the cursor
 
 
 class DeliverySource(NamedTuple):
     """What a deliverer asks the broker for."""
 
-    page: Callable[[int, int], MessagePage]  # of subscriptions with sinks
+    page: Callable[[int, Id | None, int], MessagePage]  # of subscriptions with sinks
     message: Callable[[PendingDelivery], OutgoingMessage | None]  # None: it is not wanted any more
     waiting: Callable[[], Counter[str | None]]  # how many deliveries of each owner wait
     look: Callable[[], None]  # for leases that end soon
     identity: str
     clock: Callable[[], int]
     most: int  # deliveries of an owner that may wait
+    dead: Callable[[], Counter[str | None]]  # how many dead letters each owner has
+    most_dead: int  # dead letters of an owner that are kept
 
 
 class Deliverer:
@@ -67,10 +71,11 @@ class Deliverer:
         self._owners: dict[str | None, asyncio.Semaphore] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._pages: deque[SentPage] = deque()
+        self._within: Id | None = None  # an event with many notifications is read in several pages
         self._passed = self._stored  # the cursor after the last page of which nothing is open
         self._settled = Settlement()  # what the next transaction stores
         self._held: set[DeliveryKey] = set()  # messages in memory that have a row in the outbox
-        self._waiting = source.waiting()
+        self._waiting, self._dead = source.waiting(), source.dead()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._wake = asyncio.Event()
@@ -137,6 +142,7 @@ class Deliverer:
             self._news = True  # nothing wakes it for events without notifications
         if now >= self._count_at:
             self._waiting = await self._in_thread(self._source.waiting)
+            self._dead = await self._in_thread(self._source.dead)
             self._count_at = now + _COUNT
         return await self._read_page() or more
 
@@ -145,10 +151,12 @@ class Deliverer:
         if not self._news or self._count() >= WINDOW:
             return False
         self._news = False
-        page: MessagePage = await self._in_thread(self._source.page, self._cursor, PAGE)
+        page: MessagePage = await self._in_thread(
+            self._source.page, self._cursor, self._within, PAGE
+        )
         sent = SentPage(page.cursor, time.monotonic(), set(page.messages), bool(page.messages))
         self._pages.append(sent)
-        self._cursor = page.cursor
+        self._cursor, self._within = page.cursor, page.within
         for message in page.messages:
             message.page = sent
             self._accept(message)
@@ -281,7 +289,13 @@ class Deliverer:
         self._close(message, leaves=leaves)
 
     def _bury(self, message: OutgoingMessage, row: PendingDelivery) -> None:
-        self._settled.dead.append(row)
+        """Make a dead letter, unless its owner has too many: its notification can be read."""
+        owner = message.subscription.owner
+        if self._dead[owner] < self._source.most_dead:
+            self._dead[owner] += 1
+            self._settled.dead.append(row)
+        else:
+            metrics.WEBHOOKS_DROPPED.inc()
         self._forget(message)
 
     def _forget(self, message: OutgoingMessage) -> None:

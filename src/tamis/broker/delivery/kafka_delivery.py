@@ -228,6 +228,8 @@ class KafkaDelivery:
     def _sink(self, id: Id) -> Sink | None:
         known = self._state.known(id)
         try:
-            return None if known is None or known.sink is None else Sink.read(known.sink)
+            if known is None:
+                return None
+            return Sink(None) if known.sink is None else Sink.read(known.sink)
         except BrokerError:
             return None

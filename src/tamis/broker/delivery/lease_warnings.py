@@ -1,7 +1,9 @@
 """Warnings before leases end: once for each end, to webhooks and to those who read streams.
 
-A cursor over the ends of leases says up to which end warnings were sent; it is stored together with
-the messages. A lease that is shorter than the time ahead is warned of after three quarters of it.
+A cursor over the ends of leases says up to which end webhooks were sent; it is stored together with
+the messages. Of several services on one database, one sends webhooks, and each tells its own
+streams, with a cursor in memory. A lease that is shorter than the time ahead is warned of after
+three quarters of it.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ class LeaseWarnings:
         self._short: list[tuple[int, int, Id]] = []  # when to warn, the end, and the id
         self._recent: deque[EndingLease] = deque(maxlen=_RECENT)
         self._count = 0  # of all warnings since the start
+        self._told: int | None = None  # streams know of the leases that end up to this moment
 
     def take(self, changes: pa.Table) -> None:
         """Note the leases of changes that are shorter than the time ahead."""
@@ -61,23 +64,33 @@ class LeaseWarnings:
 
     def look(self) -> None:
         """Warn of the leases that end soon."""
+        self._look(self._outbox.warned(), sends=True)
+
+    def watch(self) -> None:
+        """Tell streams of the leases that end soon, while another service sends the webhooks."""
+        self._look(self._outbox.warned() if self._told is None else self._told, sends=False)
+
+    def _look(self, cursor: int | None, *, sends: bool) -> None:
         now = self._clock()
         found = [each for each in self._due(now) if each is not None]
-        cursor = self._outbox.warned()
         if cursor is None:  # the first time: those that end later are warned of in time
             cursor = now
-        latest = now + self._ahead
-        page = self._state.ending(cursor, latest, _AT_ONCE)
+        told = cursor if self._told is None else self._told
+        after, latest = min(cursor, told), now + self._ahead
+        page = self._state.ending(after, latest, _AT_ONCE)
         if len(page) == _AT_ONCE:  # all that end at the same moment come together
             latest = page[-1].until or latest
-            page = self._state.ending(cursor, latest, None)
+            page = self._state.ending(after, latest, None)
         try:
-            self._warn(found + page, now, latest)
+            if sends:
+                self._send(found + _ending_after(cursor, page), now, max(cursor, latest))
         except BaseException:  # those are known only here, and are warned of later
             with self._lock:
                 for each in found:
                     heapq.heappush(self._short, (now, each.until or now, each.id))
             raise
+        self._tell(found + _ending_after(told, page))
+        self._told = max(told, latest)
 
     def _due(self, now: int) -> list[StoredSubscription | None]:
         """Short leases that are warned of now, unless they were renewed or have ended."""
@@ -89,12 +102,16 @@ class LeaseWarnings:
         live = [(end, self._state.subscription(id)) for end, id in due]
         return [each for end, each in live if each is not None and each.until == end]
 
-    def _warn(self, leases: list[StoredSubscription], now: int, cursor: int) -> None:
+    def _send(self, leases: list[StoredSubscription], now: int, cursor: int) -> None:
         settled = Settlement()
         for each in leases:
             if each.until is not None and _has_webhook(each.sink):
                 settled.put(PendingDelivery(each.id, -each.until, 0, now, ""))
         self._outbox.warn(settled, cursor)
+
+    def _tell(self, leases: list[StoredSubscription]) -> None:
+        if not leases:
+            return
         with self._lock:
             self._recent.extend(
                 EndingLease(each.id, each.owner, each.until)
@@ -102,8 +119,7 @@ class LeaseWarnings:
                 if each.until is not None
             )
             self._count += len(leases)
-        if leases:
-            self.listener()
+        self.listener()
 
     def since(self, count: int) -> tuple[int, list[EndingLease]]:
         """How many warnings there were, and those after the first `count` that still matter."""
@@ -112,6 +128,10 @@ class LeaseWarnings:
             new = min(self._count - count, len(self._recent))
             latest = islice(reversed(self._recent), max(0, new))
             return self._count, [each for each in latest if each.until > now]
+
+
+def _ending_after(moment: int, leases: list[StoredSubscription]) -> list[StoredSubscription]:
+    return [each for each in leases if each.until is not None and each.until > moment]
 
 
 def _has_webhook(sink: str | None) -> bool:

@@ -36,8 +36,14 @@ class Delivering(Protocol):
 class LedDeliverer:
     """Starts a deliverer when this service is elected, and stops it when another one is."""
 
-    def __init__(self, make: Callable[[], Delivering], leads: Callable[[], bool]) -> None:
-        self._make, self._leads = make, leads
+    def __init__(
+        self,
+        make: Callable[[], Delivering],
+        leads: Callable[[], bool],
+        otherwise: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`otherwise` is called now and then while another service is elected."""
+        self._make, self._leads, self._otherwise = make, leads, otherwise
         self._working: Delivering | None = None
         self._before = (0, 0)  # what earlier deliverers have delivered, and failed to
         self.failure: BaseException | None = None
@@ -79,6 +85,7 @@ class LedDeliverer:
     def _look(self) -> None:
         if not self._leads():
             self._end()
+            self._otherwise()
         elif self._working is None:
             self._working = self._make()
         working = self._working

@@ -16,6 +16,7 @@ from tamis.store.subscription_snapshot import Id
 
 _CURSOR, _WARNED = "delivered", "warned"
 TOPICS_CURSOR = "sent_to_kafka"  # of those that go to topics
+CURSORS = (_CURSOR, _WARNED, TOPICS_CURSOR)  # the facts that are records
 _UPSERT = (
     "ON CONFLICT (subscription, sequence) DO UPDATE SET attempts = excluded.attempts, "
     "due = excluded.due, error = excluded.error"
@@ -174,6 +175,13 @@ class Outbox:
         """How many deliveries of each subscription wait."""
         rows = self._records.select(
             "SELECT subscription, count(*) FROM deliveries GROUP BY subscription"
+        )
+        return [(row[0], int(row[1])) for row in rows]
+
+    def dead_counts(self) -> list[tuple[Id, int]]:
+        """How many dead letters each subscription has."""
+        rows = self._records.select(
+            "SELECT subscription, count(*) FROM dead_deliveries GROUP BY subscription"
         )
         return [(row[0], int(row[1])) for row in rows]
 

@@ -16,7 +16,7 @@ from tamis.broker.delivery.sinks import Sink
 from tamis.broker.matching.wanted_ids import WantedIds
 from tamis.broker.notification_body import EVENT, Body
 from tamis.errors import BrokerError
-from tamis.store.changes import CANCEL, EXPIRE
+from tamis.store.changes import CANCEL, EXPIRE, UPDATE
 from tamis.store.subscription_snapshot import Id
 
 
@@ -38,8 +38,9 @@ class SinkIndex:
     def take(self, changes: pa.Table) -> None:
         """Take in changes as the sequencer commits them."""
         with self._lock:
-            adds = changes.filter(pc.is_valid(changes["sink"]))
-            for id, text in zip(adds["id"].to_pylist(), adds["sink"].to_pylist(), strict=True):
+            said = pc.or_(pc.is_valid(changes["sink"]), pc.equal(changes["kind"], UPDATE))
+            puts = changes.filter(said)
+            for id, text in zip(puts["id"].to_pylist(), puts["sink"].to_pylist(), strict=True):
                 self._put(id, text)
             ends = pc.is_in(changes["kind"], value_set=pa.array((CANCEL, EXPIRE)))
             gone = changes.filter(ends)
@@ -48,13 +49,13 @@ class SinkIndex:
                 if id in self._ids:
                     self._ended.append((number, id))
 
-    def _put(self, id: Id, text: str) -> None:
+    def _put(self, id: Id, text: str | None) -> None:
         try:
-            sink = Sink.read(text)
+            sink = Sink(None) if text is None else Sink.read(text)
         except BrokerError:  # its deliveries say what is wrong
             sink = Sink("")
-        if self._wants(sink) and id not in self._ids:
-            self._ids.add(id)
+        if self._wants(sink) != (id in self._ids):
+            self._ids ^= {id}
             self._wanted = None
         if sink.body != EVENT:
             self._bodies[id] = sink.body

@@ -48,7 +48,7 @@ class Webhooks:
         self._storage, self._log, self._state = storage, storage.log, storage.state
         self._records, self._tickets, self._clock = storage.records, tickets, clock
         self.rules, self.outbox = rules, Outbox(storage.records)
-        self._most = limits.pending_deliveries
+        self._limits = limits
         known = self._state.sinks(self.outbox.cursor() or -1)
         self.index = SinkIndex(known, lambda sink: sink.url is not None)
         self.topics = KafkaDelivery(storage, clock, rules.kafka)
@@ -69,11 +69,13 @@ class Webhooks:
             self.warnings.look,
             str(self._log.identity),
             self._clock,
-            self._most,
+            self._limits.pending_deliveries,
+            self._dead,
+            self._limits.dead_letters,
         )
         start = self.outbox.begin(matching.matched - 1)  # now: the deliverer may begin later
         self._deliverer = self._storage.delivery(
-            lambda: Deliverer(source, self.outbox, self.rules, start)
+            lambda: Deliverer(source, self.outbox, self.rules, start), self.warnings.watch
         )
         self.topics.start(matching)
 
@@ -115,14 +117,15 @@ class Webhooks:
         if self._deliverer is not None:
             self._deliverer.wake()
 
-    def _page(self, after: int, most: int) -> MessagePage:
+    def _page(self, after: int, within: Id | None, most: int) -> MessagePage:
         assert self._reader is not None
         # Notifications that were trimmed before they could be sent are lost to webhooks.
-        after = max(after, self._reader.first - 1)
+        after, asked = max(after, self._reader.first - 1), after
+        within = within if after == asked else None
         paused = self._paused()
-        page = self._reader.page(after, self.index.wanted(after), most)
+        page = self._reader.divided_page(after, within, self.index.wanted(after), most)
         if paused or self._paused():
-            return MessagePage([], after)
+            return MessagePage([], after, within)
         messages = []
         for each in page.notifications:
             pending = PendingDelivery(each.subscription, each.sequence, 0, 0, "")
@@ -130,11 +133,17 @@ class Webhooks:
             found = self._outgoing(pending, event)
             if found is not None:
                 messages.append(found)
-        return MessagePage(messages, page.cursor)
+        return MessagePage(messages, page.cursor, page.within)
 
     def _waiting(self) -> Counter[str | None]:
         """How many deliveries of each owner wait."""
-        counts = dict(self.outbox.counts())
+        return self._by_owner(dict(self.outbox.counts()))
+
+    def _dead(self) -> Counter[str | None]:
+        """How many dead letters each owner has."""
+        return self._by_owner(dict(self.outbox.dead_counts()))
+
+    def _by_owner(self, counts: dict[Id, int]) -> Counter[str | None]:
         owners = self._state.owners_among(list(counts))
         found: Counter[str | None] = Counter()
         for id, count in counts.items():

@@ -139,3 +139,4 @@ class Retention:
                 sync_folder(folder)
         if gone:
             files.load()
+            files.note_removal()

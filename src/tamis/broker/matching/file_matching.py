@@ -11,7 +11,8 @@ from tamis.broker.matching.log_engine import LogEngine
 from tamis.broker.matching.notification_files import NotificationFiles
 from tamis.broker.matching.notification_tail import NotificationTail
 from tamis.broker.sequence.sequencer import Committed
-from tamis.errors import TamisError
+from tamis.errors import BrokerError, TamisError
+from tamis.match.plan import LINES, Plan
 from tamis.operators.enabled_operators import EnabledOperators
 from tamis.operators.report import Report
 from tamis.store.log import Log
@@ -49,7 +50,7 @@ class FileMatching:
         self._stopping.set()
         self._thread.join()
         if self._engine is not None:
-            self._engine.engine.close()
+            self._engine.close()
 
     def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
         """The subscriptions that an event would match now."""
@@ -63,6 +64,12 @@ class FileMatching:
     def report(self) -> Report:
         """The calls of operators by dry runs; `tamis spark run` shows those of Spark."""
         return Report(()) if self._engine is None else self._engine.engine.report()
+
+    def plan(self, id: Id | None) -> Plan:
+        """That of the dry runs: Spark's own are in its workers."""
+        if self._engine is None:
+            raise BrokerError("Spark matches, so this service has no plan before the first dry run")
+        return self._engine.engine.plan(id, LINES if id is None else 0)
 
     @property
     def left_out(self) -> dict[Id, str]:

@@ -26,12 +26,13 @@ from tamis.broker.sequence.answers import AnsweredWith
 from tamis.broker.sequence.sequencer import Committed
 from tamis.errors import StoreError, UnavailableError
 from tamis.files.os_errors import is_full
+from tamis.match.plan import LINES, Plan
 from tamis.operators.report import Report
-from tamis.replay.event_source import EventChunk, RowLayout
+from tamis.replay.event_source import EventChunk, Int64s, RowLayout
 from tamis.replay.matching_shifts import SupersededError
 from tamis.replay.pipeline import read_events
 from tamis.store.log import Log
-from tamis.store.pack import CHANGES, EVENTS
+from tamis.store.pack import CHANGES, EVENTS, moments
 from tamis.store.published import JSON, without_reserved
 from tamis.store.subscription_snapshot import Id
 
@@ -115,6 +116,10 @@ class InlineMatching:
         """The calls of operators since the start."""
         return self._follower.engine.report()
 
+    def plan(self, id: Id | None) -> Plan:
+        """Where the matcher keeps the subscriptions, or only the clauses of one of them."""
+        return self._follower.engine.plan(id, LINES if id is None else 0)
+
     @property
     def left_out(self) -> dict[Id, str]:
         """The live subscriptions that are not matched, each with the reason."""
@@ -140,6 +145,7 @@ class InlineMatching:
         """Match the next pack, or wait for one. False when there is nothing left to do."""
         if self.full and sum(len(each.numbers) for each in self._unwritten) >= KEPT:
             return self._wait_for_space()
+        self._follower.settle()
         pack = None
         with self._changed:
             while self._packs and self._packs[0].end <= self._tail.matched:
@@ -175,7 +181,8 @@ class InlineMatching:
     def _take_pack(self, pack: Committed) -> None:
         if pack.events:
             lines = pa.array([event.text for event in pack.events], pa.string())
-            self._match(pack.numbers.events.start, pa.table({JSON: lines}))
+            times = np.full(len(lines), pack.moment, np.int64)
+            self._match(pack.numbers.events.start, pa.table({JSON: lines}), times)
         if pack.changes is not None:
             self._follower.take(pack.changes)
         if pack.schema is not None:
@@ -188,7 +195,8 @@ class InlineMatching:
             first, stop = max(section.first, self._tail.matched), min(section.end, end)
             if section.kind == EVENTS:
                 for number, table in self._log.events(first, stop):
-                    self._match(number, without_reserved(table.replace_schema_metadata(None)))
+                    plain = without_reserved(table.replace_schema_metadata(None))
+                    self._match(number, plain, moments(table))
             elif section.kind == CHANGES:
                 self._follower.take(self._log.changes(first, stop, details=True))
             else:
@@ -198,15 +206,15 @@ class InlineMatching:
             if self._stopping or self.full:
                 return  # what is left is matched later
 
-    def _match(self, first: int, table: pa.Table) -> None:
+    def _match(self, first: int, table: pa.Table, times: Int64s) -> None:
         engine = self._follower.engine
         numbers = np.arange(first, first + table.num_rows, dtype=np.int64)
         layout = RowLayout(document=engine.schema.text)
-        chunk = EventChunk(numbers, table, layout)
+        chunk = EventChunk(numbers, table, layout, times)
         for events in read_events([chunk], engine.encoder, self._pace):
             began = time.monotonic()
             with metrics.MATCHING_SECONDS.time():
-                answer = engine.match_batch(events.valid.batch(engine.encoder))
+                answer = engine.match_batch(events.valid.batch(engine.encoder, events.moments))
                 ids = answer.arrow_ids(self._log.ids == "text")
             metrics.MATCHES.inc(len(ids))
             refused = events.valid.refused

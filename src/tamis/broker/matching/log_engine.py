@@ -9,7 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.broker.matching.matcher_compilation import STAND_IN, MatcherCompilation
 from tamis.engine import Engine
+from tamis.engine.change_matcher import change_matcher
+from tamis.engine.engine import DEFAULT
 from tamis.errors import OperatorError, TamisError
 from tamis.language.dialects import NATIVE
 from tamis.model.schema import Schema
@@ -39,21 +42,48 @@ class LogEngine:
     def __init__(self, engine: Engine, sequence: int) -> None:
         self.engine, self.sequence = engine, sequence
         self.left_out: dict[Id, str] = {}
+        self._compilation: MatcherCompilation | None = None  # while another matcher stands in
 
     @classmethod
     def at(
-        cls, log: Log, index: Path, sequence: int, operators: EnabledOperators | None = None
+        cls,
+        log: Log,
+        index: Path,
+        sequence: int,
+        operators: EnabledOperators | None = None,
+        *,
+        at_once: bool = False,
     ) -> LogEngine:
-        """Open the latest version that is not after a number, and take in what came since."""
+        """Open the latest version that is not after a number, and take in what came since.
+
+        With `at_once`, a simple matcher stands in if the default one is not compiled on this
+        machine; `settle` goes over to that one.
+        """
         enabled = EnabledOperators() if operators is None else operators
         version = Versions(index).at(sequence) if index.is_dir() else None
         follower = None
         if version is not None and _is_usable(version, log, enabled):
             follower = cls._opened(version, enabled)
         if follower is None:
-            follower = cls(Engine(log.schema_at(0), operators=enabled), 0)
+            waits = at_once and MatcherCompilation.is_needed()
+            matcher = STAND_IN if waits else DEFAULT
+            follower = cls(Engine(log.schema_at(0), matcher, operators=enabled), 0)
+            if waits:
+                follower._compilation = MatcherCompilation()
         follower.advance(log, sequence)
         return follower
+
+    def settle(self) -> None:
+        """Go over to the default matcher, once it is compiled. Called between two batches."""
+        if self._compilation is not None and self._compilation.has_ended:
+            self._compilation = None
+            change_matcher(self.engine, DEFAULT)
+
+    def close(self) -> None:
+        """Stop what runs for the engine."""
+        if self._compilation is not None:
+            self._compilation.stop()
+        self.engine.close()
 
     @classmethod
     def _opened(cls, version: Version, enabled: EnabledOperators) -> LogEngine | None:

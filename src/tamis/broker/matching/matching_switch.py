@@ -42,6 +42,7 @@ class MatchingSwitch(ReadableMatching):
         matching: who matches from now on; None: whoever does so already, and the broker itself in
             a new folder.
         operators: that conditions may call.
+        at_once: whether a simple matcher stands in while the default one is compiled.
     """
 
     def __init__(
@@ -51,10 +52,13 @@ class MatchingSwitch(ReadableMatching):
         found: Callable[[NotificationPairs], None] = lambda pairs: None,
         matching: str | None = None,
         operators: EnabledOperators | None = None,
+        *,
+        at_once: bool = False,
     ) -> None:
         if matching is not None and matching not in WAYS:
             raise BrokerError(f"matching must be {' or '.join(WAYS)}, not {matching!r}")
         self._log, self._folder, self._operators = log, folder, operators
+        self._at_once = at_once
         self.shifts = MatchingShifts(folder.folder)
         self.shift: Shift = self._first_shift(matching)
         files = NotificationFiles(folder.notifications, ID_TYPES[log.ids], log.begin)
@@ -93,7 +97,8 @@ class MatchingSwitch(ReadableMatching):
         log, index, operators = self._log, self._folder.index, self._operators
         if self.shift.matching == SPARK:
             return FileMatching(log, index, self.files, self._tail, operators)
-        self._engine = LogEngine.at(log, index, self._tail.matched, operators)
+        matched = self._tail.matched
+        self._engine = LogEngine.at(log, index, matched, operators, at_once=self._at_once)
         return InlineMatching(log, self._engine, self._writer(self.shift), self._tail)
 
     def _writer(self, shift: Shift) -> WriteRange:
@@ -110,7 +115,7 @@ class MatchingSwitch(ReadableMatching):
     def _end_finder(self) -> None:
         self._finder.stop()
         if self._engine is not None:
-            self._engine.engine.close()
+            self._engine.close()
             self._engine = None
 
     def stop(self) -> None:

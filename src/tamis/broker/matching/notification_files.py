@@ -32,6 +32,7 @@ from tamis.replay.parts import (
     SEQUENCE,
     SUBSCRIPTION,
     PartWriter,
+    check_footer,
     damage_named,
     read_part,
 )
@@ -81,6 +82,9 @@ class NotificationFiles:
             return False
         self.load()
         return True
+
+    def note_removal(self) -> None:
+        """Old notifications were removed from the folder; there is nothing else to remove."""
 
     def _manifests(self) -> set[str]:
         try:
@@ -224,6 +228,7 @@ class NotificationFiles:
 def _span(path: Path) -> tuple[int, int]:
     """The first and the last sequence number of a part."""
     with damage_named(path):
+        check_footer(path)
         facts = parquet.read_metadata(path)
         names = [facts.schema.column(at).name for at in range(facts.num_columns)]
         column = names.index(SEQUENCE)

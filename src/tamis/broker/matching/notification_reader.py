@@ -6,8 +6,8 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from tamis.store.published import JSON, without_reserved
 from tamis.store.subscription_snapshot import Id
 
 BYTES = 1 << 20  # of events in a page, about: what a stream holds whose reader is slow
+REPEATED = 16 << 20  # bytes for which one event may be repeated in a page
 _TOGETHER = 100  # rows of the log that are read at once, for the events among them
 
 
@@ -53,10 +54,14 @@ class KeptEvent(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some notifications, and where to read on."""
+    """Some notifications, and where to read on.
+
+    If the last event is divided, `within` is the last subscription of it that was read.
+    """
 
     notifications: list[Notification]
     cursor: int
+    within: Id | None = None
 
 
 class NotificationReader:
@@ -80,8 +85,9 @@ class NotificationReader:
     ) -> Page:
         """At least `most` notifications after a cursor, if there are so many.
 
-        An event is not divided, so there may be more. `ids` are of the wanted subscriptions; None:
-        all. With `events`, each has the event and its time.
+        An event is not divided, so there may be more. If an event has very many, only the first
+        ones have its text: one event may match a million subscriptions of an owner. `ids` are of
+        the wanted subscriptions; None: all. With `events`, each has the event and its time.
         """
         if after + 1 < self.first:
             raise TrimmedError(self.first)
@@ -101,6 +107,27 @@ class NotificationReader:
                 return self._with_events(chosen, chosen[-1][0], events)
             cursor = max(cursor, pairs.end - 1)
         return self._with_events(chosen, cursor, events)
+
+    def divided_page(self, after: int, within: Id | None, ids: WantedIds, most: int = 1000) -> Page:
+        """At most `most` notifications after a cursor, with their events.
+
+        An event with more is divided: the page ends within it, after a subscription, and the next
+        one is asked for with that. The subscriptions of an event come in the order of their ids.
+        """
+        chosen: list[tuple[int, Id]] = []
+        cursor = after
+        for pairs in self._matching.notifications(after):
+            for number, id in _by_id(_only(pairs, ids)):
+                if number == after + 1 and within is not None and id <= within:
+                    continue
+                if len(chosen) == most:
+                    last, seen = chosen[-1]
+                    page = self._with_events(chosen, last - 1 if number == last else last, True)
+                    cut = len(page.notifications) < len(chosen)
+                    return page if cut or number != last else page._replace(within=seen)
+                chosen.append((number, id))
+            cursor = max(cursor, pairs.end - 1)
+        return self._with_events(chosen, cursor, True)
 
     def event(self, number: int) -> KeptEvent | None:
         """An event; None if the log does not keep it any more."""
@@ -125,7 +152,8 @@ class NotificationReader:
                 found.append(Notification(number, id, None))
                 continue
             size += len(event.text)
-            found.append(Notification(number, id, event.text, event.time))
+            text = event.text if size <= REPEATED else None
+            found.append(Notification(number, id, text, event.time))
         return Page(found, cursor)
 
     def _events(self, numbers: list[int]) -> dict[int, KeptEvent]:
@@ -147,6 +175,13 @@ class NotificationReader:
 def _only(pairs: NotificationPairs, wanted: WantedIds) -> NotificationPairs:
     kept = wanted.chosen(pairs.ids)
     return pairs._replace(numbers=pairs.numbers[kept], ids=pairs.ids.filter(pa.array(kept)))
+
+
+def _by_id(pairs: NotificationPairs) -> Iterator[tuple[int, Any]]:
+    """Pairs in the order of events, and of ids within an event."""
+    table = pa.table({"number": pairs.numbers, "id": pairs.ids})
+    table = table.sort_by([("number", "ascending"), ("id", "ascending")])
+    return zip(table["number"].to_pylist(), table["id"].to_pylist(), strict=True)
 
 
 def event_text(table: pa.Table) -> str:

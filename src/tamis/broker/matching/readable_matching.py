@@ -10,6 +10,7 @@ from tamis.broker.matching.notification_files import NotificationFiles, Notifica
 from tamis.broker.matching.notification_tail import NotificationTail
 from tamis.broker.sequence.sequencer import Committed
 from tamis.errors import BrokerError
+from tamis.match.plan import Plan
 from tamis.operators.report import Report
 from tamis.replay.matching_shifts import Shift
 from tamis.store.changes import ID_TYPES
@@ -30,6 +31,9 @@ class NotificationFinder(Protocol):
 
     def report(self) -> Report:
         """The calls of operators."""
+
+    def plan(self, id: Id | None) -> Plan:
+        """Where the matcher keeps the subscriptions, or only the clauses of one of them."""
 
     @property
     def left_out(self) -> dict[Id, str]:
@@ -96,6 +100,14 @@ class ReadableMatching(ABC):
     def report(self) -> Report:
         """The calls of operators."""
         return self._finder.report()
+
+    def plan(self, id: Id | None = None) -> Plan:
+        """Where the matcher keeps the subscriptions, at what cost, and why.
+
+        With an id, only where the clauses of that subscription are. Raises a `TamisError` if
+        there is no plan: none yet, or not in this process.
+        """
+        return self._finder.plan(id)
 
     @property
     def left_out(self) -> dict[Id, str]:

@@ -49,7 +49,7 @@ class CommitGroup:
         return pa.table(_event_columns(self.events)) if self.events else None
 
     def change_table(self) -> pa.Table | None:
-        """All changes; None if there are none."""
+        """All changes; None without changes."""
         rows = [pa.Table.from_pylist(self.rows, self._row_schema)] if self.rows else []
         return pa.concat_tables([*rows, *self.tables]) if rows or self.tables else None
 

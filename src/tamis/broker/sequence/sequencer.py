@@ -68,6 +68,7 @@ class Committed(NamedTuple):
     events: list[PublishedEvent]
     changes: pa.Table | None  # with sequence numbers
     schema: Schema | None
+    moment: int = 0  # when it was appended, in microseconds since 1970
 
     @property
     def end(self) -> int:
@@ -259,7 +260,7 @@ class Sequencer:
         self._dedup.remember(keys, moment)
         for answer in group.answers:
             answer(numbers)
-        self._committed(Committed(numbers, group.events, changes, group.schema))
+        self._committed(Committed(numbers, group.events, changes, group.schema, moment))
 
     def _catch_up(self) -> None:
         """Apply to the database what it could not take before."""

@@ -20,6 +20,7 @@ from tamis.broker.matching.version_keeper import VersionKeeper
 from tamis.broker.sequence.sequencer import Committed
 from tamis.broker.shared.shared_notifications import SharedNotifications
 from tamis.errors import TamisError
+from tamis.match.plan import LINES, Plan
 from tamis.operators.enabled_operators import EnabledOperators
 from tamis.operators.report import Report
 from tamis.store.changes import ID_TYPES
@@ -83,7 +84,7 @@ class SharedMatching(ReadableMatching):
         self._keeper.stop()
         self._finder.stop()
         self._tail.end()
-        self._engine.engine.close()
+        self._engine.close()
 
     def _watch(self) -> None:
         while not self._stopping.is_set():
@@ -106,7 +107,7 @@ class SharedMatching(ReadableMatching):
         matched = self._shared.follow(self._log.end)
         self._tail.go_back(matched)
         if self._engine.sequence > matched:  # it was ahead of what is stored
-            self._engine.engine.close()
+            self._engine.close()
             self._engine = LogEngine.at(self._log, self._index, matched, self._operators)
         self._engine.advance(self._log, matched)
         if leading:
@@ -152,6 +153,10 @@ class _Follower:
     def report(self) -> Report:
         """The calls of operators since the start."""
         return self._engine.engine.report()
+
+    def plan(self, id: Id | None) -> Plan:
+        """Where the matcher keeps the subscriptions, or only the clauses of one of them."""
+        return self._engine.engine.plan(id, LINES if id is None else 0)
 
     @property
     def left_out(self) -> dict[Id, str]:

@@ -98,14 +98,21 @@ class SharedNotifications(NotificationFiles):
                     )
                     rows = cursor.fetchall()
             for start, end in ranges:
-                if start != self.matched:
+                if start != self.matched and self._covered:
                     raise StoreError(
                         f"{self._session.name}: the notifications from {self.matched:,} to "
-                        f"{start:,} are missing"
+                        f"{start:,} are not kept any more; `tamis serve --rebuild` copies the rest"
                     )
                 self._copy(start, end, [row[1:] for row in rows if row[0] == start])
             if len(ranges) < _AT_ONCE:
                 return self.matched
+
+    def note_removal(self) -> None:
+        """Remove from the database what this copy does not keep any more."""
+        with self._session.transaction() as base:
+            old = 'SELECT start FROM ranges WHERE "end" <= %s'
+            base.execute(f"DELETE FROM parts WHERE start IN ({old})", (self.begin,))
+            base.execute('DELETE FROM ranges WHERE "end" <= %s', (self.begin,))
 
     def _copy(self, start: int, end: int, rows: list[tuple[Any, ...]]) -> None:
         parts = []

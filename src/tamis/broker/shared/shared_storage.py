@@ -93,8 +93,9 @@ class SharedStorage:
         found: Callable[[NotificationPairs], None],
         wanted: str | None,
         operators: EnabledOperators,
+        at_once: bool,
     ) -> ReadableMatching:
-        """One of the services matches; the others follow it."""
+        """One of the services matches; the others follow it. No matcher stands in."""
         if wanted not in (None, INLINE):
             raise BrokerError(
                 "services on a database match inline; for Spark, `tamis log mirror` copies the log"
@@ -109,9 +110,11 @@ class SharedStorage:
     def _leads(self) -> bool:
         return self._election is not None and self._election.leads(_MATCHING)
 
-    def delivery(self, make: Callable[[], Delivering]) -> Delivering:
+    def delivery(
+        self, make: Callable[[], Delivering], otherwise: Callable[[], None] = lambda: None
+    ) -> Delivering:
         """Deliver by what `make` makes, while this service is elected."""
-        return LedDeliverer(make, self.delivers)
+        return LedDeliverer(make, self.delivers, otherwise)
 
     def delivers(self) -> bool:
         """Whether this service is elected to deliver."""

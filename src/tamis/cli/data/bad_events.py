@@ -11,7 +11,7 @@ from rich.console import Console
 from tamis.cli.data.events import BadEvent
 from tamis.cli.terminal.console import print_lines
 from tamis.cli.terminal.options import option
-from tamis.errors import TamisError
+from tamis.errors import TamisError, counted
 
 REFUSE, SKIP, REPORT = "refuse", "skip", "report"
 _FOUND = 1  # exit code
@@ -54,7 +54,7 @@ class BadEvents:
         """Lines with the most frequent reasons."""
         if not self.count:
             return []
-        return [f"{self.count:,} events are bad:"] + [
+        return [f"{counted(self.count, 'event is', 'events are')} bad:"] + [
             f"  {many:,} × {reason} ({self._first[reason].place})"
             for reason, many in self._reasons.most_common(_SHOWN)
         ]

@@ -23,11 +23,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.encode.lines.event_columns import arrow_types, multiple
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, RefusalError, refuse
 from tamis.model.dynamic import Dynamic
 from tamis.model.elements.structs import Structs
 from tamis.model.schema import Schema
-from tamis.replay.event_columns import arrow_types, multiple
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}

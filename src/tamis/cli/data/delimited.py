@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from tamis.cli.data.formats import DELIMITERS
+from tamis.errors import counted
 
 csv.field_size_limit(1 << 24)  # characters; a quote that is never closed does not take all memory
 _UNCLOSED = "a double quote is opened in this row and never closed"
@@ -72,7 +73,7 @@ def _is_text(text: str) -> bool:
 
 def field_count(fields: list[str], names: list[str]) -> str:
     """Why a row with another number of fields than there are columns is refused."""
-    many = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
+    many = counted(len(fields), "field")
     hint = "; put a field that contains the separator in double quotes"
     more = hint if len(fields) > len(names) else ""
     return f"has {many}, expected {len(names)}: {', '.join(names)}{more}"

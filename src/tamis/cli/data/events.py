@@ -29,13 +29,13 @@ from tamis.cli.data.formats import (
     reading,
 )
 from tamis.encode.json_events import has_dynamic
+from tamis.encode.lines.json_lines import JSON as LINE
 from tamis.engine import Engine
 from tamis.errors import TamisError, suggestion
 from tamis.model.dynamic import Dynamic
 from tamis.model.elements.structs import Structs
 from tamis.model.schema import Schema
 from tamis.replay.event_source import READ, EventChunk, Int64s, RowLayout
-from tamis.replay.json_lines import JSON as LINE
 from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
 
 FORMATS = (*JSON, *DELIMITERS, *TABLES)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 from pyarrow import csv, parquet, types
 
 from tamis.cli.data.formats import JSON, PARQUET, check_suffix
+from tamis.cli.terminal.outcomes import json_text
 from tamis.errors import TamisError
 from tamis.files.atomic import atomic_file, remove_leftovers
 from tamis.files.os_errors import os_errors_as
@@ -105,17 +104,3 @@ def stdout_lines(table: pa.Table) -> None:
     out = sys.stdout.buffer
     write_lines(out, table)
     out.flush()
-
-
-def json_text(value: Any) -> str:
-    """A value as JSON in ASCII, without any control character."""
-    return json.dumps(value, default=_plain).replace("\x7f", "\\u007f")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -23,6 +23,7 @@ from tamis.cli.data.formats import (
 )
 from tamis.encode.columns import is_text
 from tamis.errors import TamisError
+from tamis.language.dialects import NATIVE
 from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError, Text, show
 
 FORMATS = (".csv", ".tsv", *JSON, *TABLES, TEXT)
@@ -132,9 +133,8 @@ def _table_part(path: Path, table: pa.Table) -> SubscriptionRows:
                 reasons.setdefault(row, why)
     details = {name: table[name] for name in DETAILS if name in names}
     if LANGUAGE in details:
-        for row, name in enumerate(details.pop(LANGUAGE).to_pylist()):
-            if name:
-                reasons[row] = f"the condition is in the language {name!r}, which is not read here"
+        languages = [_language(name) for name in details[LANGUAGE].to_pylist()]
+        details[LANGUAGE] = pa.chunked_array([pa.array(languages, pa.string())])
     rest = pa.table({main: column, **details})
     places = [Place(path, row, "row") for row in range(1, table.num_rows + 1)]
     refused = [RefusedSubscription(places[row], why) for row, why in reasons.items()]
@@ -147,6 +147,11 @@ def _table_part(path: Path, table: pa.Table) -> SubscriptionRows:
         refused,
         typed=True,
     )
+
+
+def _language(name: str | None) -> str | None:
+    """A language as a log has it: None is that of tamis."""
+    return None if name in ("", NATIVE) else name
 
 
 def _rows(marked: Any) -> list[int]:
@@ -273,7 +278,8 @@ def _text_part(path: Path, rows: Iterable[_TextRow], *, typed: bool) -> Subscrip
         places.append(place)
         numbers.append(number)
         for name in (main, *DETAILS):
-            columns.setdefault(name, []).append(values.get(name) or None)
+            given = values.get(name) or None
+            columns.setdefault(name, []).append(_language(given) if name == LANGUAGE else given)
     kinds = {main: pa.list_(_PREDICATE) if main == PREDICATES else pa.string()}
     made = {
         name: pa.array(values, kinds.get(name, pa.string()))
@@ -310,8 +316,6 @@ def _wrong_values(values: dict[str, Any], main: str, *, has_ids: bool) -> str | 
     for name in DETAILS:
         if not isinstance(values.get(name), str | None):
             return f"{name!r} is {show(values[name])}, expected text"
-    if values.get(LANGUAGE):
-        return f"the condition is in the language {values[LANGUAGE]!r}, which is not read here"
     return None
 
 

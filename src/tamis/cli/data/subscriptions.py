@@ -25,7 +25,7 @@ from tamis.cli.data.subscription_rows import (
     SubscriptionRows,
     read_rows,
 )
-from tamis.errors import TamisError
+from tamis.errors import TamisError, counted
 from tamis.model.domain import show
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class SubscriptionTable(NamedTuple):
         """Lines that name the refused rows, a few of them."""
         if not self.refused:
             return []
-        every = self.table.num_rows + len(self.refused)
-        lines = [f"{len(self.refused):,} of {every:,} subscriptions were refused:"]
+        of = f"of {counted(self.table.num_rows + len(self.refused), 'subscription')}"
+        lines = [f"{counted(len(self.refused), f'{of} was', f'{of} were')} refused:"]
         lines += [f"  {line}" for each in self.refused[:SHOWN] for line in str(each).splitlines()]
         more = len(self.refused) - SHOWN
         return [*lines, f"  and {more:,} more"] if more > 0 else lines

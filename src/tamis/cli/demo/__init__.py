@@ -1,1 +1,1 @@
-"""The demonstration: auctions matched live on Spark."""
+"""The demonstration: the whole system on auctions."""

@@ -1,187 +1,226 @@
-"""`tamis demo`: auctions matched live on Spark. `make run` runs it."""
+"""`tamis demo`: the whole system on auctions. `make run` runs it."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from tamis import Schema
-from tamis.cli.demo.publisher import AuctionPublisher, load_subscriptions
-from tamis.cli.demo.warmup import KernelWarmup
-from tamis.cli.reports.stream import StreamView, summary
-from tamis.cli.spark.run import follow, prepare, start, stop
+from tamis.cli.demo.auction_run import AuctionRun
+from tamis.cli.demo.city import city
+from tamis.cli.demo.demo_files import DemoFiles
+from tamis.cli.demo.demo_service import DemoService, start_service
+from tamis.cli.demo.spark_handover import SparkHandover
+from tamis.cli.reports.stream import Row, StreamView, summary
 from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 from tamis.cli.terminal.numbers import file_size
 from tamis.cli.terminal.options import FOLDER, option
 from tamis.cli.terminal.printable import one_line
-from tamis.errors import StoreError
+from tamis.errors import SparkError, TamisError, counted
 from tamis.spark.stream.progress import StreamStatus
-from tamis.spark.stream.stream import Stream, StreamJob
-from tamis.store import Log, SubscriptionSnapshot
+from tamis.store import SubscriptionSnapshot
 from tamis.workload.auction_schema import schema
 
-_TITLE = "tamis  auctions live on Spark"
-_LOG = "tamis-log.json"
+_TITLE = "tamis  auctions live"
 _COLUMNS = ("title", "price")
-_FIRST = 512 * min(os.cpu_count() or 1, 8)  # lots, enough for every worker
-_POLL = 0.2  # seconds
+_POLL = 0.25  # seconds
 
 
-@click.command()
+@click.group(invoke_without_command=True)
+@click.pass_context
 @option(
     "--folder",
     "Folder of all files. A second run continues where the first stopped.",
     FOLDER,
     Path("out/demo"),
 )
-@option(
-    "--subscriptions", "Number of subscriptions at the start.", click.IntRange(1, 10**7), 100_000
-)
+@click.option("--fresh", is_flag=True, help="Remove the data of earlier runs first.")
+@option("--subscriptions", "Number of subscriptions.", click.IntRange(1, 10**7), 100_000)
 @option("--rate", "Lots a second.", click.FloatRange(1, 1e5), 750.0)
 @option("--churn", "Changes of subscriptions a second.", click.FloatRange(0, 1e4), 200.0)
 @option("--seconds", "Stop after this many seconds.", click.FloatRange(0.1))
+@option(
+    "--port",
+    "Port of the service and its console.  [default: 8080, or a free one]",
+    click.IntRange(1, 65535),
+)
 @option("--master", "URL of a Spark master.  [default: this machine]")
 def demo(
+    context: click.Context,
     folder: Path,
+    fresh: bool,
     subscriptions: int,
     rate: float,
     churn: float,
     seconds: float | None,
+    port: int | None,
     master: str | None,
 ) -> None:
-    """Match auctions live on Spark, until Ctrl-C.
+    """Run the whole system on auctions, until Ctrl-C.
 
-    A publisher appends lots to a log; people subscribe, renew and cancel; a stream on Spark writes
-    the notifications. Everything is files in one folder, which you may open.
+    A service with its console, a publisher of lots, subscriptions that come and go, and a receiver
+    of webhooks. The service matches until Spark has started and takes over. Everything is files in
+    one folder, which you may open.
     """
+    if context.invoked_subcommand is not None:
+        return
+    began = time.monotonic()
     console = stdout_console()
-    place = folder.absolute()
-    continued = (place / "log" / _LOG).exists()
-    console.print(_introduction(None if continued else subscriptions, rate, folder))
-    with InterruptGuard() as interrupt:
+    files = DemoFiles(folder.absolute(), schema())
+    continued = files.prepare(fresh=fresh)
+    console.print(_introduction(subscriptions, rate, folder))
+    with InterruptGuard() as interrupt, ExitStack() as cleanup:
         steps = StartupSteps(console, interrupt)
         try:
-            log, snapshot = _open_log(steps, place / "log", subscriptions, given=_given())
-            job = StreamJob(place / "log", place / "index", place, place / "checkpoint", _COLUMNS)
-            with ExitStack() as cleanup:
-                stream = cleanup.enter_context(Stream(job, snapshot))
-                _start(steps, stream, master)
-                first = stream.look()
-                publisher = AuctionPublisher(log, snapshot, rate, churn)
-                _publish_first_lots(steps, stream, interrupt, publisher)
-                cleanup.callback(publisher.stop)
-                publisher.start()
-                words = _words(snapshot, console)
-                view = StreamView(console, stream, words, _TITLE, lambda: publisher.trouble)
-                follow(view, stream, interrupt, seconds)
-                publisher.stop()
-                last = stop(console, stream)
+            service = start_service(steps, cleanup, files, port, "--matching", "inline")
+            run = AuctionRun(service, files.data, subscriptions, rate, churn)
+            cleanup.callback(run.stop)
+            if continued:
+                steps.report(_continued(run))
+            _notify_first(steps, interrupt, run, began)
+            first = run.watch.look()
+            spark = SparkHandover(
+                files.data, _COLUMNS, master, run.subscribers.complete.wait, steps.report
+            )
+            cleanup.callback(spark.stop)
+            _Show(console, interrupt, service, run, spark).until_stopped(seconds)
         except StoppedError:
             console.print("Stopped during the start; the next run continues from here.")
             return
-    _print_end(console, folder, first, last, publisher, len(snapshot))
+        with console.status("Stopping: a batch that is under way is dropped, and matched again"):
+            run.stop()
+            spark.stop()
+            last = run.watch.look()
+            cleanup.close()
+    _print_end(console, folder, first, last, run)
 
 
-def _given() -> bool:
-    """Whether the user gave --subscriptions."""
-    source = click.get_current_context().get_parameter_source("subscriptions")
-    return source is not ParameterSource.DEFAULT
-
-
-def _introduction(subscriptions: int | None, rate: float, folder: Path) -> Text:
-    many = "" if subscriptions is None else f"{subscriptions:,} "
+def _introduction(subscriptions: int, rate: float, folder: Path) -> Text:
     return Text.assemble(
         ("tamis", "bold cyan"),
-        f"  matches about {rate:,.0f} lots a second against {many}changing subscriptions.\n"
-        f"All files are in {folder}. "
-        "The start takes about a minute, and two the first time.\n",
+        f"  A service with a console, {rate:,.0f} lots a second, {subscriptions:,} subscriptions "
+        "that come and go,\nwebhooks, and Spark, which takes the matching over from the service "
+        f"after a minute or two.\nAll files are in {folder}.\n",
     )
 
 
-def _open_log(
-    steps: StartupSteps, folder: Path, subscriptions: int, *, given: bool = False
-) -> tuple[Log, SubscriptionSnapshot]:
-    """The log of an earlier run or a new one, and its live subscriptions.
-
-    If the user gave --subscriptions and an earlier run decided it already, a line says so.
-    """
-    snapshot = SubscriptionSnapshot()
-    if (folder / _LOG).exists():
-        log = Log.open(folder)
-        if Schema.from_dict(log.schema) != Schema.from_dict(schema()) or log.ids != "int64":
-            raise StoreError(f"{folder}: belongs to something else; choose another --folder")
-    else:
-        log = Log.create(folder, schema(), ids="int64")
-    fresh, before = not log.counts(0)[0], log.counts(0)[1]
-    late = given and (not fresh or before > subscriptions)
-    if fresh and before < subscriptions:
-        steps.run(
-            f"Adding {subscriptions:,} subscriptions: about a second for each 50,000",
-            lambda: load_subscriptions(log, subscriptions, datetime.now(UTC)),
-            lambda _: f"{log.counts(0)[1]:,} subscriptions are in the log",
-        )
-    end = log.end
-    snapshot.fold(log.changes(0, end), end)
-    if not fresh or late:
-        more = "; --subscriptions does not change that" if late else ""
-        steps.report(f"{len(snapshot):,} subscriptions are in the log of an earlier run{more}")
-    return log, snapshot
+def _continued(run: AuctionRun) -> str:
+    live = counted(len(run.watch.snapshot), "subscription")
+    return f"continues after {counted(run.watch.events, 'event')}, with {live} of the earlier run"
 
 
-def _start(steps: StartupSteps, stream: Stream, master: str | None) -> None:
-    """Start Spark, compile a version and start the query, while kernels compile."""
-    warmup = KernelWarmup(stream.job.out / "logs" / "warmup.log")
-    try:
-        prepare(steps, stream, master, **{"spark.ui.enabled": False})
-        steps.run(
-            "Compiling the matcher's kernels: about a minute, the first time only",
-            warmup.wait,
-            lambda _: "the matcher's kernels are compiled",
-            warmup.stop,
-        )
-    finally:
-        warmup.stop()
-    start(steps, stream)
-
-
-def _publish_first_lots(
-    steps: StartupSteps, stream: Stream, interrupt: InterruptGuard, publisher: AuctionPublisher
+def _notify_first(
+    steps: StartupSteps, interrupt: InterruptGuard, run: AuctionRun, began: float
 ) -> None:
-    """Publish a few lots and wait: later ones would queue until Spark has its workers."""
-    first = stream.look()
-    if first.batches:
-        steps.report(
-            f"continues after {first.events:,} events and {first.notifications:,} notifications; "
-            f"{first.backlog:,} events wait"
-        )
-
-    def wait_for_batch() -> int:
-        now = first
-        while now.batches == first.batches and stream.running and not interrupt.wait(_POLL):
-            now = stream.look()
-        if interrupt.requested:
-            raise StoppedError
-        stream.check()
-        stream.forget()
-        return now.notifications - first.notifications
-
-    publisher.publish(_FIRST)
+    """Publish, and wait for the first notification."""
     steps.run(
-        "Matching the first lots: about 10 seconds, until Spark has all its workers",
-        wait_for_batch,
-        lambda done: f"{done:,} notifications of the first lots",
+        "Adding the first subscriptions",
+        run.subscribe,
+        lambda many: (
+            f"{counted(many, 'subscription is', 'subscriptions are')} there; the others follow"
+        ),
     )
+    run.lots.start()
+
+    def wait() -> float:
+        while not run.has_notification():
+            if interrupt.requested:
+                raise StoppedError
+        return time.monotonic() - began
+
+    steps.run(
+        "Waiting for the first notification: the first time on a machine, code is compiled",
+        wait,
+        lambda passed: f"the first notification came {passed:.1f} s after the start",
+    )
+    run.subscribers.start()
+
+
+class _Show:
+    """The live table, while Spark starts and takes over."""
+
+    def __init__(
+        self,
+        console: Console,
+        interrupt: InterruptGuard,
+        service: DemoService,
+        run: AuctionRun,
+        spark: SparkHandover,
+    ) -> None:
+        self._interrupt, self._service, self._run, self._spark = interrupt, service, run, spark
+        words = _words(run.watch.snapshot, console)
+        self._view = StreamView(
+            console, run.watch, words, _TITLE, lambda: run.trouble, more=self._rows
+        )
+        self._console, self._updated = console, 0.0
+        self._failure: str | None = None  # of Spark, which was shown
+        self._end: float | None = None
+        self._stopping = False
+
+    def until_stopped(self, seconds: float | None) -> None:
+        """Show everything until Ctrl-C, or for some seconds."""
+        self._end = None if seconds is None else time.monotonic() + seconds
+        with self._view.shown():
+            self._interrupt.run(self._spark.run, self._spark.interrupt, self._look)
+            while not self._is_over:
+                self._look()
+                self._interrupt.wait(_POLL)
+        if not self._service.is_running:
+            raise TamisError(self._service.end_reason)
+
+    @property
+    def _is_over(self) -> bool:
+        late = self._end is not None and time.monotonic() > self._end
+        return late or self._interrupt.requested or not self._service.is_running
+
+    def _look(self) -> None:
+        """Show the figures as they are now. Called several times a second."""
+        now = time.monotonic()
+        if now < self._updated + _POLL:
+            return
+        self._updated = now
+        spark = self._spark
+        if self._is_over:
+            if spark.step and not self._stopping:
+                self._stopping = True
+                self._console.print("Stopping, after this step of Spark's start")
+                spark.interrupt()
+            return
+        if spark.stream is not None:
+            try:
+                if not spark.stream.running:
+                    spark.stream.check()
+                    raise SparkError("its stream has ended")
+            except SparkError as why:
+                spark.give_up(why)
+        self._tell_failure(spark.failure)
+        self._run.watch.follow(spark.stream)
+        self._view.update()
+
+    def _tell_failure(self, why: str | None) -> None:
+        if why is not None and why != self._failure:
+            line = f"the service goes on matching, without Spark: {one_line(why)}"
+            self._console.print(Text.assemble(("! ", "yellow"), line), soft_wrap=True)
+        self._failure = why
+
+    def _rows(self) -> Sequence[Row]:
+        spark = self._spark
+        if spark.stream is not None:
+            who, more = "Spark", f"from sequence number {spark.start:,} on"
+        elif spark.failure is not None:
+            who, more = "inline", f"by the service; {spark.failure}"
+        else:
+            who, more = "inline", f"by the service; {spark.step}" if spark.step else ""
+        return [("matching", who, one_line(more)), *self._run.rows()]
 
 
 def _words(
@@ -222,34 +261,30 @@ def notification(row: dict[str, Any], condition: str) -> Text:
 
 
 def _print_end(
-    console: Console,
-    folder: Path,
-    first: StreamStatus,
-    last: StreamStatus,
-    publisher: AuctionPublisher,
-    live: int,
+    console: Console, folder: Path, first: StreamStatus, last: StreamStatus, run: AuctionRun
 ) -> None:
-    parts = folder / "notifications"
+    data = folder / "data"
+    parts = data / "notifications" / "notifications"
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    changes, live = run.subscribers, len(run.watch.snapshot)
     lines = [
         summary(first, last),
         (
-            f"{publisher.subscribed:,} subscriptions were added, {publisher.cancelled:,} cancelled "
-            f"and {publisher.renewed:,} leases renewed; {live:,} are live"
+            f"{counted(changes.subscribed, 'subscription was', 'subscriptions were')} added, "
+            f"{changes.cancelled:,} cancelled and {counted(changes.renewed, 'lease')} renewed; "
+            f"{counted(live, 'is', 'are')} live"
         ),
+        f"{counted(run.receiver.received, 'webhook')} received",
         "",
-        (
-            f"Everything is in {folder} ({file_size(size)}): notifications/ and dead/ as Parquet, "
-            "manifests/, log/, index/, logs/."
-        ),
+        f"Everything is in {folder} ({file_size(size)}): data/ is the data folder of the service.",
         "To look at the notifications:",
         f"  {_python()} -c \"import pandas; print(pandas.read_parquet('{parts}'))\"",
-        "The same command continues from here; remove the folder to start afresh.",
+        "The same command continues from here; with --fresh it begins again.",
     ]
     console.print()
     console.print(Text("\n".join(lines)), soft_wrap=True)
-    if publisher.trouble:
-        console.print(Text(publisher.trouble, style="red"), soft_wrap=True)
+    if run.trouble:
+        console.print(Text(run.trouble, style="red"), soft_wrap=True)
 
 
 def _python() -> str:
@@ -259,3 +294,6 @@ def _python() -> str:
         return os.fspath(path.relative_to(Path.cwd()))
     except ValueError:
         return os.fspath(path)
+
+
+demo.add_command(city)

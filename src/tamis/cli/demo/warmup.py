@@ -17,8 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from tamis import Engine, Schema, workload
-from tamis.cli.demo.publisher import BROKEN, draw_conditions
-from tamis.spark.stream.log_source import TamisDataSource
+from tamis.broker.matching import matcher_compilation
+from tamis.cli.demo.auction_traffic import BROKEN, draw_conditions
 from tamis.store import Log, Shard, Versions, cancel, describe, subscribe
 
 _BASE, _ADDED, _LOTS = 3_000, 300, 600
@@ -49,6 +49,8 @@ class KernelWarmup:
 
 def compile_kernels(folder: Path) -> int:
     """Do the work of a worker: map an engine, follow changes, match lots; gives the answers."""
+    from tamis.spark.stream.log_source import TamisDataSource  # Spark may be missing
+
     start = datetime.now(UTC)
     made = workload.make("auctions", 0, start=start)
     log = Log.create(folder / "log", made.schema, ids="int64")
@@ -79,6 +81,8 @@ def compile_kernels(folder: Path) -> int:
 
 
 def main() -> None:
+    if matcher_compilation.MatcherCompilation.is_needed():
+        matcher_compilation.main()  # the service may be doing so: then this waits
     with tempfile.TemporaryDirectory(prefix="tamis-") as folder:
         compile_kernels(Path(folder))
 

@@ -13,10 +13,10 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from tamis.cli.data.outputs import json_text
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import spinner, stderr_console, stdout_console
 from tamis.cli.terminal.numbers import file_size
 from tamis.cli.terminal.options import log_argument
+from tamis.cli.terminal.outcomes import json_option, json_text, print_answer
 from tamis.cli.terminal.tables import table as text_table
 from tamis.store.log import SEGMENTS, Log
 from tamis.store.pack import CHANGES, EVENTS, SCHEMAS, appended
@@ -107,7 +107,7 @@ def _parsed(text: str) -> Any:
 
 @click.command()
 @log_argument
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option
 def stats(folder: Path, as_json: bool) -> None:
     """Count what a log holds: events, changes, live subscriptions, bytes."""
     log = Log.open(folder)
@@ -116,8 +116,8 @@ def stats(folder: Path, as_json: bool) -> None:
     for section in log.boundaries(log.begin, end):
         counts[section.kind] += section.end - section.first
     snapshot = SubscriptionSnapshot()
-    changes = log.changes(0, end)
-    snapshot.fold(changes, end)
+    with spinner(stderr_console(), "Reading the log"):
+        snapshot.fold(log.changes(0, end), end)
     files = [each for each in (log.folder / SEGMENTS).iterdir() if each.is_file()]
     times = _times(log, end)
     facts: dict[str, Any] = {
@@ -137,7 +137,7 @@ def stats(folder: Path, as_json: bool) -> None:
         **times,
     }
     if as_json:
-        click.echo(json.dumps(facts))
+        print_answer(facts, as_json, "")
         return
     facts["bytes"] = file_size(facts["bytes"])
     rows = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +9,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from tamis.cli.terminal.console import bar, stdout_console
+from tamis.cli.terminal.console import bar, spinner, stderr_console, stdout_console
 from tamis.cli.terminal.numbers import file_size
 from tamis.cli.terminal.options import log_argument
+from tamis.cli.terminal.outcomes import json_option, print_answer
 from tamis.cli.terminal.tables import table
+from tamis.errors import counted
 
 if TYPE_CHECKING:
     from tamis.store.verification import LogReport
@@ -24,7 +25,7 @@ _DAMAGED = 1  # exit code
 
 @click.command()
 @log_argument
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@json_option
 def verify(folder: Path, as_json: bool) -> None:
     """Read all of a log, and say what is damaged or lost.
 
@@ -40,7 +41,7 @@ def verify(folder: Path, as_json: bool) -> None:
             progress.update(done, total)
     report = verification.report()
     if as_json:
-        click.echo(json.dumps(_document(report)))
+        print_answer(_document(report), as_json, "")
     else:
         _show(console, report)
     raise click.exceptions.Exit(0 if report.good else _DAMAGED)
@@ -54,7 +55,8 @@ def verify(folder: Path, as_json: bool) -> None:
     help="Go on without the rows that are lost. The log records it.",
 )
 @click.option("--reason", default="", help="Why, for the record.")
-def repair(folder: Path, skip_lost: bool, reason: str) -> None:
+@json_option
+def repair(folder: Path, skip_lost: bool, reason: str, as_json: bool) -> None:
     """Mend a damaged log, while nobody appends to it.
 
     The head of the log is written anew, and files that do not belong there are put aside. Lost rows
@@ -65,7 +67,11 @@ def repair(folder: Path, skip_lost: bool, reason: str) -> None:
     from tamis.store.repair import repair as repair_log
 
     opened = Log.open(folder)
-    report = repair_log(opened, skip_lost=skip_lost, reason=reason)
+    with spinner(stderr_console(), "Reading the log"):
+        report = repair_log(opened, skip_lost=skip_lost, reason=reason)
+    if as_json:
+        print_answer(_document(report), as_json, "")
+        return
     console = stdout_console()
     _show(console, report)
     if not report.good:
@@ -76,7 +82,8 @@ def repair(folder: Path, skip_lost: bool, reason: str) -> None:
 @click.command()
 @log_argument
 @click.argument("before", type=click.IntRange(0))
-def trim(folder: Path, before: int) -> None:
+@json_option
+def trim(folder: Path, before: int, as_json: bool) -> None:
     """Delete old rows: those before the sequence number BEFORE.
 
     Subscriptions that are live stay live. Whole segments are deleted, so the log may begin a little
@@ -88,14 +95,16 @@ def trim(folder: Path, before: int) -> None:
 
     log = Log.open(folder)
     MatchingShifts(log.folder.parent).check_trim(log, before)
-    begin = log.trim(before)
-    stdout_console().print(Text(f"The log now begins at {begin:,}."))
+    with spinner(stderr_console(), "Trimming"):
+        begin = log.trim(before)
+    print_answer({"begin": begin}, as_json, f"The log now begins at {begin:,}.")
 
 
 @click.command()
 @log_argument
 @click.argument("schema", type=click.Path(path_type=Path))
-def extend(folder: Path, schema: Path) -> None:
+@json_option
+def extend(folder: Path, schema: Path, as_json: bool) -> None:
     """Extend the schema of a log: SCHEMA is a YAML or JSON file with the whole new schema.
 
     It applies to what is appended from now on. Running streams follow it. A schema only grows: by
@@ -108,21 +117,25 @@ def extend(folder: Path, schema: Path) -> None:
     opened = Log.open(folder)
     number = opened.extend(Schema.load(schema))
     version = opened.schema_at().version
-    stdout_console().print(Text(f"Version {version} of the schema applies after {number:,}."))
+    text = f"Version {version} of the schema applies after {number:,}."
+    print_answer({"version": version, "after": number}, as_json, text)
 
 
 @click.command()
 @log_argument
-def schema(folder: Path) -> None:
+@json_option
+def schema(folder: Path, as_json: bool) -> None:
     """Print the schema of a log, as YAML: what it has now, to edit and to extend."""
     from tamis.store.log import Log
 
-    click.echo(Log.open(folder).schema_at().to_yaml(), nl=False)
+    found = Log.open(folder).schema_at()
+    print_answer(found.to_dict(), as_json, found.to_yaml().rstrip("\n"))
 
 
 @click.command()
 @log_argument
-def upgrade(folder: Path) -> None:
+@json_option
+def upgrade(folder: Path, as_json: bool) -> None:
     """Rewrite a log of an earlier format in the current one, while nobody appends to it.
 
     Sequence numbers stay, so streams go on where they were. If this is interrupted, run it again.
@@ -137,11 +150,13 @@ def upgrade(folder: Path) -> None:
             progress.update(done, total)
     after = Log.open(folder).format
     same = f"The log has format {after} already."
-    console.print(Text(same if before == after else f"The log now has format {after}."))
+    text = same if before == after else f"The log now has format {after}."
+    print_answer({"format": after, "upgraded": before != after}, as_json, text)
 
 
 def _show(console: Console, report: LogReport) -> None:
-    read = f"{report.rows:,} rows in {report.packs:,} packs, {file_size(report.bytes)}"
+    packs = counted(report.packs, "pack")
+    read = f"{counted(report.rows, 'row')} in {packs}, {file_size(report.bytes)}"
     if report.good:
         console.print(Text(f"{read}: nothing is wrong."))
         return
@@ -150,7 +165,7 @@ def _show(console: Console, report: LogReport) -> None:
     caption = f"and {more:,} more" if more else ""
     console.print(table("lw", ("file", "what is wrong"), shown, caption))
     lost = sum(each.end - each.first for each in report.lost)
-    console.print(Text(f"{read} are whole; {lost:,} rows are lost."))
+    console.print(Text(f"{read} are whole; {counted(lost, 'row is', 'rows are')} lost."))
 
 
 def _document(report: LogReport) -> dict[str, object]:

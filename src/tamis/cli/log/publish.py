@@ -7,14 +7,15 @@ from pathlib import Path
 
 import click
 import pyarrow as pa
-from rich.text import Text
 
 from tamis import Schema
 from tamis.cli.data.bad_events import REFUSE, BadEvents, absent_option, bad_option
 from tamis.cli.data.events import STDIN, EventFiles
-from tamis.cli.terminal.console import print_lines, stderr_console, stdout_console
+from tamis.cli.terminal.console import print_lines, stderr_console
 from tamis.cli.terminal.options import PATH, log_argument, option
+from tamis.cli.terminal.outcomes import json_option, print_answer
 from tamis.encode.encoder import Encoder
+from tamis.errors import counted
 from tamis.replay.event_source import READ
 from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
 from tamis.store.changes import ID_TYPES
@@ -30,10 +31,12 @@ from tamis.store.published import JSON
     PATH,
 )
 @option("--ids", "The ids of subscriptions.", click.Choice(list(ID_TYPES)), "text")
-def create(folder: Path, schema: Path | None, ids: str) -> None:
+@json_option
+def create(folder: Path, schema: Path | None, ids: str, as_json: bool) -> None:
     """Create an empty log in the folder LOG."""
     made = Log.create(folder, Schema.open() if schema is None else Schema.load(schema), ids)
-    stdout_console().print(Text(f"The log is {made.folder}."), soft_wrap=True)
+    answer = {"log": made.folder, "ids": made.ids, "schema_version": made.schema_at().version}
+    print_answer(answer, as_json, f"The log is {made.folder}.")
 
 
 @click.command()
@@ -41,7 +44,8 @@ def create(folder: Path, schema: Path | None, ids: str) -> None:
 @click.argument("events", type=PATH)
 @bad_option
 @absent_option
-def publish(folder: Path, events: Path, bad: str, absent: tuple[str, ...]) -> None:
+@json_option
+def publish(folder: Path, events: Path, bad: str, absent: tuple[str, ...], as_json: bool) -> None:
     """Append the events of the file or folder EVENTS to a log; - reads JSON lines.
 
     Formats are those of `tamis match`. Events are validated first: with --bad refuse, nothing is
@@ -55,22 +59,33 @@ def publish(folder: Path, events: Path, bad: str, absent: tuple[str, ...]) -> No
     schema = log.schema_at()
     source, encoder = EventFiles(events, schema, absent), Encoder(schema)
     found = BadEvents(stderr_console(), bad)
-    with stderr_console().status("Validating") as status:
-        if bad == REFUSE and events != STDIN:
-            for _ in _valid(source, encoder, found):
-                status.update(f"Validating, {source.read:.0%}")
-        numbers: list[range] = []
-        try:
+    numbers: list[range] | None = None
+    try:
+        with stderr_console().status("Validating") as status:
+            if bad == REFUSE and events != STDIN:
+                for _ in _valid(source, encoder, found):
+                    status.update(f"Validating, {source.read:.0%}")
+            numbers = []
             for read in _valid(source, encoder, found):
                 if len(read.valid):
                     numbers.append(log.publish(_stored(read)))
                 status.update(f"Publishing, {source.read:.0%}")
-        finally:  # what is published stays so, whatever happens
-            many = sum(map(len, numbers))
-            range_ = f", numbers {numbers[0][0]:,} to {numbers[-1][-1]:,}" if many else ""
-            stdout_console().print(Text(f"{many:,} events were published{range_}."))
+    finally:  # what is published stays so, whatever happens
+        if numbers is not None:
+            _report(numbers, found.count, as_json)
     print_lines(stderr_console(), found.report())
     found.leave()
+
+
+def _report(numbers: list[range], bad: int, as_json: bool) -> None:
+    many = sum(map(len, numbers))
+    text = counted(many, "event was published", "events were published")
+    answer = {"published": many, "bad": bad}
+    if many:
+        first, last = numbers[0][0], numbers[-1][-1]
+        answer |= {"first": first, "last": last}
+        text += f", numbers {first:,} to {last:,}"
+    print_answer(answer, as_json, f"{text}.")
 
 
 def _valid(source: EventFiles, encoder: Encoder, found: BadEvents) -> Iterator[ReadEvents]:

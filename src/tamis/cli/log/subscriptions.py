@@ -9,16 +9,17 @@ from typing import Any
 import click
 import pyarrow as pa
 from pyarrow import types
-from rich.text import Text
 
 from tamis import Engine
 from tamis.cli.data.outputs import OUTPUTS, check_output, stdout_lines, table_output
-from tamis.cli.data.subscription_rows import CONDITION, DETAILS, FORMATS, ID, PREDICATES
+from tamis.cli.data.subscription_rows import CONDITION, DETAILS, FORMATS, ID, LANGUAGE, PREDICATES
 from tamis.cli.data.subscriptions import SubscriptionTable, read_subscriptions, strict_option
 from tamis.cli.spark.session import declared_operators, operators_option
-from tamis.cli.terminal.console import print_lines, spinner, stderr_console, stdout_console
+from tamis.cli.terminal.console import print_lines, spinner, stderr_console
 from tamis.cli.terminal.options import PATH, log_argument, option
-from tamis.errors import TamisError, suggestion
+from tamis.cli.terminal.outcomes import json_option, print_answer
+from tamis.errors import TamisError, counted, suggestion
+from tamis.language.dialects import NATIVE
 from tamis.model.domain import parse_timestamp
 from tamis.replay.live_subscriptions import subscribe_rows
 from tamis.store.base import live_changes
@@ -41,39 +42,45 @@ def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> da
 @log_argument
 @click.argument("condition", required=False)
 @option("--id", "Id of the subscription CONDITION; needed where ids are text.")
+@click.option("--language", default=NATIVE, show_default=True, help="Language of CONDITION.")
 @option("--file", f"File or folder of subscriptions: {' '.join(FORMATS)}.", PATH)
 @option("--until", "When the leases end, ISO 8601.  [default: never]", callback=_moment)
 @strict_option
 @operators_option
+@json_option
 def subscribe(
     folder: Path,
     condition: str | None,
     id: str | None,
+    language: str,
     file: Path | None,
     until: datetime | None,
     strict: bool,
     modules: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Append a subscription with CONDITION to a log, or those of a file, all at once.
 
     Wrong subscriptions of a file are left out and reported; --strict refuses the file. A
-    subscription with the id of a live one replaces it.
+    subscription with the id of a live one replaces it. A column language of a file names the
+    languages of its conditions.
     """
     if (condition is None) == (file is None):
         raise click.UsageError("Give either a CONDITION or a --file of subscriptions.")
     if file is not None and id is not None:
         raise click.UsageError("--id belongs to one CONDITION; a file has its own ids.")
     log = Log.open(folder)
-    console = stdout_console()
     with Engine(log.schema_at(), operators=declared_operators(modules)) as engine:
         if condition is not None:
             if Path(condition).is_file():
                 raise click.UsageError(f"{condition} is a file: write --file {condition}")
-            engine.compile(condition)
+            engine.compile(condition, language)
             rows = pa.table({ID: _ids([id], log), CONDITION: [condition]})
+            if language != NATIVE:
+                rows = _with(rows, LANGUAGE, pa.array([language]))
         else:
             assert file is not None
-            with spinner(console, "Compiling subscriptions"):
+            with spinner(stderr_console(), "Compiling subscriptions"):
                 found = _checked(engine, file, strict=strict)
             print_lines(stderr_console(), found.report())
             rows = found.table.set_column(0, ID, _file_ids(found, file, log))
@@ -83,11 +90,16 @@ def subscribe(
     rows = _with(rows, "kind", pa.repeat(SUBSCRIBE, rows.num_rows))
     numbers = log.change(rows.select([name for name in ALL if name in rows.column_names]))
     replaced = sum(1 for each in rows[ID].to_pylist() if each in before)
-    many = f"{len(numbers):,} subscription{'' if len(numbers) == 1 else 's'}"
-    said = f"{many}, of which {replaced:,} replace a live one" if replaced else many
+    many = counted(len(numbers), "subscription")
+    said = (
+        f"{many}, of which {counted(replaced, 'replaces', 'replace')} a live one"
+        if replaced
+        else many
+    )
     first, last = numbers[0], numbers[-1]
     where = f"number {first:,}" if first == last else f"numbers {first:,} to {last:,}"
-    console.print(Text(f"{said}: {where}."))
+    answer = {"added": len(numbers), "replaced": replaced, "first": first, "last": last}
+    print_answer(answer, as_json, f"{said}: {where}.")
 
 
 def _checked(engine: Engine, file: Path, *, strict: bool) -> SubscriptionTable:
@@ -144,8 +156,9 @@ def _ids(given: list[str | None] | list[str], log: Log) -> pa.Array:
 
 
 def _live(log: Log) -> SubscriptionSnapshot:
-    snapshot = SubscriptionSnapshot()
-    snapshot.fold(log.changes(0), log.end)
+    with spinner(stderr_console(), "Reading the log"):
+        snapshot = SubscriptionSnapshot()
+        snapshot.fold(log.changes(0), log.end)
     return snapshot
 
 
@@ -158,7 +171,8 @@ def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
 @click.command()
 @log_argument
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-def cancel(folder: Path, ids: tuple[str, ...]) -> None:
+@json_option
+def cancel(folder: Path, ids: tuple[str, ...], as_json: bool) -> None:
     """End the subscriptions with these ids. If one of them is not live, nothing changes."""
     log = Log.open(folder)
     given = _ids(list(dict.fromkeys(ids)), log)
@@ -168,15 +182,18 @@ def cancel(folder: Path, ids: tuple[str, ...]) -> None:
             hint = suggestion(each, map(str, live))
             raise TamisError(f"{folder}: no live subscription has the id {each!r}{hint}")
     numbers = log.change(cancel_changes(given))
-    many = f"{len(numbers):,} subscription{'' if len(numbers) == 1 else 's'}"
-    stdout_console().print(Text(f"{many} ended; {len(live) - len(numbers):,} are live."))
+    many = counted(len(numbers), "subscription")
+    left = counted(len(live) - len(numbers), "is live", "are live")
+    answer = {"ended": len(numbers), "live": len(live) - len(numbers)}
+    print_answer(answer, as_json, f"{many} ended; {left}.")
 
 
 @click.command()
 @log_argument
 @option("--out", f"File: {' '.join(OUTPUTS)}.  [default: standard output, JSON lines]", PATH)
 @option("--at", "Those that were live at this number.  [default: the end]", click.IntRange(0))
-def export(folder: Path, out: Path | None, at: int | None) -> None:
+@json_option
+def export(folder: Path, out: Path | None, at: int | None, as_json: bool) -> None:
     """Write the live subscriptions of a log: id, condition, and what else is known.
 
     All commands read such a file, `tamis log subscribe` too.
@@ -184,7 +201,8 @@ def export(folder: Path, out: Path | None, at: int | None) -> None:
     check_output(out)
     log = Log.open(folder)
     end = log.end if at is None else at
-    rows = live_changes(log.changes(0, end, details=True), end)
+    with spinner(stderr_console(), "Reading the log"):
+        rows = live_changes(log.changes(0, end, details=True), end)
     kept = [name for name in DETAILS if rows[name].null_count < rows.num_rows]
     rows = rows.select([ID, CONDITION, *kept])
     if out is None:
@@ -195,4 +213,6 @@ def export(folder: Path, out: Path | None, at: int | None) -> None:
     leases = rows[_UNTIL].to_pylist() if _UNTIL in kept else []
     ended = sum(each is not None and each < datetime.now(UTC) for each in leases)
     note = f"; the leases of {ended:,} have ended" if ended else ""
-    stdout_console().print(Text(f"{rows.num_rows:,} subscriptions in {out}{note}."), soft_wrap=True)
+    many = counted(rows.num_rows, "subscription")
+    answer = {"exported": rows.num_rows, "out": out, "leases_ended": ended}
+    print_answer(answer, as_json, f"{many} in {out}{note}.")

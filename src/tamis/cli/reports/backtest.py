@@ -13,6 +13,7 @@ from rich.text import Text
 from tamis.cli.terminal.numbers import percent, rate, shortened
 from tamis.cli.terminal.printable import one_line
 from tamis.cli.terminal.tables import Cell, blank_repeats, table
+from tamis.errors import counted
 
 if TYPE_CHECKING:
     from tamis.spark.backtest.backtest_job import Backtest
@@ -138,22 +139,26 @@ def _sampled(value: Any) -> str:
 
 
 def _totals(console: Console, found: Backtest) -> None:
-    files = f" of {found.files:,} files" if found.files else ""
+    files = f" of {counted(found.files, 'file')}" if found.files else ""
     console.print(
-        f"{found.events:,} events{files} in {found.seconds:.1f} s, "
+        f"{counted(found.events, 'event')}{files} in {found.seconds:.1f} s, "
         f"{rate(found.events, found.seconds)}"
     )
     console.print(
-        f"{found.pairs:,} pairs; {found.matched:,} events matched, "
-        f"{found.events - found.matched - found.dead:,} did not, {found.dead:,} are dead"
+        f"{counted(found.pairs, 'pair')}; {counted(found.matched, 'event')} matched, "
+        f"{found.events - found.matched - found.dead:,} did not, "
+        f"{counted(found.dead, 'is', 'are')} dead"
     )
     never = int(np.count_nonzero(np.asarray(found.counts["matched"]) == 0))
     if found.counts.num_rows > 1:
         console.print(f"{never:,} of {found.counts.num_rows:,} conditions never matched")
     without = int(np.asarray(found.totals["events"])[found.axis.buckets :].sum())
     if without:
-        console.print(f"{without:,} events have no {found.time} and are not shown over time")
+        has = counted(
+            without, f"event has no {found.time} and is", f"events have no {found.time} and are"
+        )
+        console.print(f"{has} not shown over time")
     for row in found.reasons.slice(0, _REASONS).to_pylist():
         console.print(f"  dead: {row['events']:,} × {row['reason']}", soft_wrap=True)
     if found.reasons.num_rows > _REASONS:
-        console.print(f"  and {found.reasons.num_rows - _REASONS:,} more reasons")
+        console.print(f"  and {counted(found.reasons.num_rows - _REASONS, 'more reason')}")

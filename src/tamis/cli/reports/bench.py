@@ -12,9 +12,8 @@ from rich.text import Text
 from tamis.cli.terminal.numbers import short
 from tamis.cli.terminal.tables import Cell, Columns, blank_repeats, record_table, table
 from tamis.lab.results.records import (
-    AS_A_SET,
-    COSTS,
     ChurnResult,
+    DoorResult,
     Figure,
     Goal,
     MatcherResult,
@@ -24,10 +23,8 @@ from tamis.lab.results.records import (
     ResidualResult,
     Result,
     ScaleResult,
-    SchedulerResult,
     Speed,
 )
-from tamis.lab.results.verdicts import by_setting, order_exceptions
 
 _COUNTED = ("differ",)  # units that have no fractions
 
@@ -40,18 +37,15 @@ def show(console: Console, results: Sequence[Result]) -> None:
         (PeerResult, _peers),
         (PeerResult, _peer_costs),
         (ResidualResult, _residuals),
+        (DoorResult, _doors),
         (ScaleResult, _scale),
         (ChurnResult, _churn),
-        (SchedulerResult, _evaluations),
-        (SchedulerResult, _scheduling_times),
         (OperatorResult, _operators),
     )
     for kind, make in makers:
         if found := [each for each in results if isinstance(each, kind)]:
             console.print(make(found))
             console.print()
-    if schedulers := [each for each in results if isinstance(each, SchedulerResult)]:
-        console.print(_scheduler_order(schedulers))
     for each in results:
         if isinstance(each, ChurnResult):
             console.print(_churn_summary(each))
@@ -203,6 +197,30 @@ def _residual_rows(each: ResidualResult) -> Iterator[Sequence[Cell]]:
     yield *("", "", "of it", "", "", ""), short(each.residuals_us)
 
 
+_DOORS: Columns[DoorResult] = (
+    ("l", "name", lambda each: each.measurement),
+    ("w", "what", lambda each: each.title),
+    ("l", "matcher", lambda each: _name(each.matcher)),
+    ("r", "subscrip-\ntions", lambda each: f"{each.subscriptions:,}"),
+    ("r", "median", lambda each: Text(_with_unit(each.value, each.unit), style="bold")),
+    ("r", "p99\nµs", lambda each: short(each.each.p99) if each.each else ""),
+    ("r", "goal", lambda each: _goal(each.goal, each.value, short)),
+    ("l", "baseline", lambda each: each.baseline),
+    ("r", "median", lambda each: _with_unit(each.baseline_value, each.unit)),
+    ("r", "×", lambda each: Text(_times(each.times), style="bold")),
+)
+
+
+def _doors(results: Sequence[DoorResult]) -> RenderableType:
+    return record_table(
+        _DOORS,
+        results,
+        "The engine as users call it, next to what they would write without it; the two take "
+        "turns. ×: how many times faster. hash join: dicts by the values that rules equal, in "
+        "plain Python; numpy: brute force. The answers of both are those of scan.",
+    )
+
+
 _SCALE: Columns[ScaleResult] = (
     ("l", "workload", lambda each: each.workload),
     ("l", "matcher", lambda each: _name(each.matcher)),
@@ -247,83 +265,6 @@ def _churn_summary(churn: ChurnResult) -> Text:
         f"{churn.bytes_before:,.0f} before, {churn.bytes_after:,.0f} after\n",
         style="red" if churn.disagreements else "",
     )
-
-
-def _evaluations(results: Sequence[SchedulerResult]) -> RenderableType:
-    groups = by_setting(results)
-    return table(
-        "llr" + "r" * len(groups[0]),
-        ("", "subscriptions\n/ predicates", "used", *_contenders(groups[0])),
-        (
-            (group[0].figure, _title(group[0]), f"{group[0].used:,.0f}", *map(_evaluated, group))
-            for group in groups
-        ),
-        "Predicates evaluated an event, on average, and below it the count of an independent "
-        "simulation. In the rows of costs: the cost of those predicates, and below it half the "
-        "cost of sub-order. used: predicates that some subscription has. as a set: each "
-        "subscription lists its predicates in the order of a Python set.",
-    )
-
-
-def _contenders(group: Sequence[SchedulerResult]) -> list[str]:
-    return [
-        f"{each.scheduler}\nas a set" if each.written == AS_A_SET else each.scheduler
-        for each in group
-    ]
-
-
-def _evaluated(found: SchedulerResult) -> Text:
-    costs = found.figure == COSTS
-    value, goal = (found.cost, found.cost_goal) if costs else (found.evaluated, found.goal)
-    text = Text(f"{value:,.0f}", style="bold")
-    if goal is not None:
-        met = goal.met(value)
-        text.append(
-            "" if met else f" +{100 * (value / goal.limit - 1):.2g} %", style="not bold red"
-        )
-        text.append(f"\n≤ {goal.limit:,.0f}", style=f"not bold {'green' if met else 'red'}")
-    return text
-
-
-def _scheduling_times(results: Sequence[SchedulerResult]) -> RenderableType:
-    groups = by_setting(results)
-    return table(
-        "lll" + "r" * len(groups[0]),
-        ("", "subscriptions\n/ predicates", "", *_contenders(groups[0])),
-        (
-            (
-                group[0].figure,
-                _title(group[0]),
-                "each\nfirst",
-                *(_scheduled(each).append(f"\n{short(each.first_ms)}") for each in group),
-            )
-            for group in groups
-        ),
-        "ms to schedule an event whose outcomes are known. first: the first event, for which the "
-        "scheduler prepares its data.",
-    )
-
-
-def _title(found: SchedulerResult) -> str:
-    """The title on two lines, like the cells beside it."""
-    return found.title.replace(", ", "\n", 1)
-
-
-def _scheduled(found: SchedulerResult) -> Text:
-    text = Text(short(found.ms), style="bold")
-    if found.ms_goal is not None:
-        text.append(" ").append(_goal(found.ms_goal, found.ms, "{:g}".format))
-    return text
-
-
-def _scheduler_order(results: Sequence[SchedulerResult]) -> Text:
-    found = order_exceptions(results)
-    settings = len(by_setting(results))
-    order = "adaptive ≤ sub-order ≤ sequential ≤ naive"
-    if not found:
-        return Text(f"{order} in all {settings} settings\n")
-    lines = (f"{order} in {settings} settings, except", *found)
-    return Text("\n  ".join(lines) + "\n", style="yellow")
 
 
 def _operators(runs: Sequence[OperatorResult]) -> RenderableType:
@@ -378,7 +319,8 @@ def _goal(goal: Goal | None, value: float, written: Callable[[float], str]) -> T
 
 
 def _times(factor: float) -> str:
-    return f"{factor:.1f}" if factor >= 1 else f"{factor:.2f}"  # below 1: slower
+    # Below 1 it is slower.
+    return f"{factor:.1f}" if factor >= 1 else f"{factor:.2f}" if factor >= 0.1 else f"{factor:.1g}"
 
 
 def _or_dash(value: float | None, written: Callable[[float], str] = "{:,.0f}".format) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tamis.cli.terminal.numbers import percent, short
 from tamis.cli.terminal.tables import Cell, Columns, record_table, table
+from tamis.errors import counted
 from tamis.match.plan import (
     ANY,
     CELLS,
@@ -52,7 +53,7 @@ def show(
     console: Console, name: str, subscriptions: int, plan: Plan, timing: MatchTiming | None
 ) -> None:
     """Print a plan."""
-    console.print(Text.assemble((name, "bold"), f": {subscriptions:,} subscriptions"))
+    console.print(Text.assemble((name, "bold"), f": {counted(subscriptions, 'subscription')}"))
     if not plan.clauses:
         console.print("There are no clauses to place.")
         return
@@ -77,13 +78,14 @@ def show(
 
 def _made_for(plan: Plan) -> Text:
     events = (
-        f"{plan.events:,} events"
+        counted(plan.events, "event")
         if plan.events
         else "no events yet: they are assumed to bind what clauses mention"
     )
-    text = Text(f"{plan.clauses:,} clauses, planned for {events}")
+    text = Text(f"{counted(plan.clauses, 'clause')}, planned for {events}")
     if plan.moving:
-        text.append(f"\n{plan.moving:,} clauses are still to move from the previous plan", "yellow")
+        moving = counted(plan.moving, "clause is", "clauses are")
+        text.append(f"\n{moving} still to move from the previous plan", "yellow")
     return text
 
 

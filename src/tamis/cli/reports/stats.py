@@ -10,6 +10,7 @@ from rich.text import Text
 from tamis.cli.terminal.numbers import duration, percent, shortened
 from tamis.cli.terminal.printable import one_line
 from tamis.cli.terminal.tables import Cell, table
+from tamis.errors import counted
 from tamis.store.stats import (
     SHARES,
     AttributeStats,
@@ -58,7 +59,7 @@ def show(console: Console, stats: Stats) -> None:
 
 
 def _head(stats: Stats) -> Text:
-    text = Text.assemble((stats.of, "bold"), f": {stats.events:,} events")
+    text = Text.assemble((stats.of, "bold"), f": {counted(stats.events, 'event')}")
     if stats.first is not None and stats.last is not None:
         first, last = (_moment(each.appended) for each in (stats.first, stats.last))
         text.append(f", appended from {first} to {last}")
@@ -104,8 +105,8 @@ def _matches(console: Console, stats: SubscriptionStats) -> None:
     events = max(1, stats.events)
     console.print(
         Text.assemble(
-            (f"{stats.subscriptions:,} subscriptions", "bold"),
-            f", matched with {stats.events:,} events of the sample: ",
+            (counted(stats.subscriptions, "subscription"), "bold"),
+            f", matched with {counted(stats.events, 'event')} of the sample: ",
             (f"{stats.pairs / events:,.3g} pairs an event", "bold"),
             f", {percent(stats.matched / events)} of the events match a subscription",
         ),

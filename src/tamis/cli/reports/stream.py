@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -14,11 +14,12 @@ from rich.text import Text
 
 from tamis.cli.terminal.numbers import clock
 from tamis.cli.terminal.printable import one_line
+from tamis.errors import counted
 from tamis.operators.report import Report
-from tamis.replay.parts import DEAD
+from tamis.replay.parts import DEAD, NOTIFICATIONS
 from tamis.spark.runtime.operator_reports import NOTHING
 from tamis.spark.stream.progress import NO_VERSION, StreamStatus
-from tamis.spark.stream.stream import Stream
+from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
 _LINE_SECONDS = 5.0  # between two lines, outside a terminal
 _OTHER_LINES = 16  # lines of the view that are not notifications
@@ -27,6 +28,34 @@ _REFRESH_SECONDS = 1.0  # how long notifications stay: any shorter and nobody ca
 
 Words = Callable[[Sequence[dict[str, Any]]], list[Text]]
 """Turns rows of notifications into lines, the best first."""
+
+
+Row = tuple[str, str, str]
+"""A line of figures: name, number and explanation."""
+
+
+class Upkeep(Protocol):
+    """The state of what is done besides matching."""
+
+    @property
+    def snapshot(self) -> SubscriptionSnapshot | None: ...
+    @property
+    def expired(self) -> int: ...
+    @property
+    def compiling(self) -> float | None: ...
+    @property
+    def trouble(self) -> str | None: ...
+    def changed(self) -> tuple[int, int]: ...
+
+
+class Viewed(Protocol):
+    """What a view shows: a stream, or whatever else matches a log."""
+
+    @property
+    def keeper(self) -> Upkeep: ...
+    def look(self) -> StreamStatus: ...
+    def newest(self, kind: str = NOTIFICATIONS, rows: int = 100) -> list[dict[str, Any]]: ...
+    def operators(self) -> Report: ...
 
 
 class StreamFacts(NamedTuple):
@@ -47,14 +76,16 @@ class StreamView:
     def __init__(
         self,
         console: Console,
-        stream: Stream,
+        stream: Viewed,
         words: Words,
         title: str,
         trouble: Callable[[], str | None] = lambda: None,
         told: str | None = None,
+        more: Callable[[], Sequence[Row]] = lambda: (),
     ) -> None:
+        """`more` gives rows that the figures of the stream do not have."""
         self._console, self._stream, self._words, self._title = console, stream, words, title
-        self._trouble = trouble
+        self._trouble, self._more = trouble, more
         self._told = told  # trouble that was shown before, and is not shown again
         self._began = monotonic()
         self._printed = self._sampled = -1e9
@@ -84,7 +115,7 @@ class StreamView:
             self._printed = now
             self._operators = self._stream.operators()
             facts = self._facts()
-            text = line(now - self._began, progress, facts)
+            text = line(now - self._began, progress, facts, self._more())
             self._told = facts.trouble or self._told
             self._console.print(Text(text), soft_wrap=True)
         return progress
@@ -105,7 +136,8 @@ class StreamView:
         figures.add_column(style="dim", no_wrap=True, min_width=14)
         figures.add_column(justify="right", no_wrap=True, min_width=11)
         figures.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-        for name, value, more in rows(progress, facts, self._reason):
+        extra_rows = self._more()
+        for name, value, more in (*extra_rows, *rows(progress, facts, self._reason)):
             figures.add_row(name, Text(value, style="bold"), one_line(more))
         head = Text.assemble(
             (self._title, "bold cyan"),
@@ -114,7 +146,7 @@ class StreamView:
         )
         trouble = [Text(facts.trouble, style="red")] if facts.trouble else []
         label = [Text("last notifications", style="dim")] if self._notifications else []
-        extra = (len(facts.operators) > 0) + bool(facts.operators.ignored)
+        extra = (len(facts.operators) > 0) + bool(facts.operators.ignored) + len(extra_rows)
         taken = _OTHER_LINES + len(trouble) + extra
         notifications = self._fitting(max(2, self._console.height - taken))
         return Group(Text(), head, Text(), figures, Text(), *trouble, *label, notifications)
@@ -130,10 +162,8 @@ class StreamView:
         return shown
 
 
-def rows(
-    progress: StreamStatus, facts: StreamFacts, reason: str = ""
-) -> list[tuple[str, str, str]]:
-    """The figures of the view: name, number and explanation."""
+def rows(progress: StreamStatus, facts: StreamFacts, reason: str = "") -> list[Row]:
+    """The figures of the view."""
     found = [
         ("events", f"{progress.events:,}", per_second(progress.rate)),
         ("notifications", f"{progress.notifications:,}", per_second(progress.matches)),
@@ -141,9 +171,10 @@ def rows(
         ("backlog", f"{progress.backlog:,}", "events"),
     ]
     if facts.live is not None:
-        expired = f"; {facts.expired:,} leases expired" if facts.expired else ""
+        expired = f"; {counted(facts.expired, 'lease')} expired" if facts.expired else ""
         found.append(("subscriptions", f"{facts.live:,}", f"live{expired}"))
-    pending = f"{facts.changed:,} changes since the latest; the next at {facts.enough:,}"
+    changes = counted(facts.changed, "change")
+    pending = f"{changes} since the latest; the next at {facts.enough:,}"
     if facts.compiling is not None:
         pending = f"compiling the next, {facts.compiling:.0f} s so far"
     found.append(("version in use", version(progress), pending))
@@ -164,7 +195,7 @@ def faults(report: Report) -> str:
     >>> faults(Report((face, CallCounts("locIn", 7))))
     'of 97 events; face: 2 timeouts, the last: no answer'
     """
-    evaluated = f"of {sum(count.events for count in report):,} events"
+    evaluated = f"of {counted(sum(count.events for count in report), 'event')}"
     kinds = ("raised", "refused", "timeouts", "nonsense", "set_aside")
     wrong = sorted((count for count in report if count.faults), key=lambda count: -count.faults)
     parts = [
@@ -180,7 +211,9 @@ def faults(report: Report) -> str:
     return "; ".join([evaluated, *parts])
 
 
-def line(elapsed: float, progress: StreamStatus, facts: StreamFacts) -> str:
+def line(
+    elapsed: float, progress: StreamStatus, facts: StreamFacts, more: Sequence[Row] = ()
+) -> str:
     """The figures on one line.
 
     >>> line(75, StreamStatus(9, 900, 100, 800, 4000, 2, 7, 80.0, 400.0, 0.31, 0.62),
@@ -189,15 +222,16 @@ def line(elapsed: float, progress: StreamStatus, facts: StreamFacts) -> str:
 p95 0.62 s, backlog 7, 100 subscriptions, version 100, 2 dead'
     """
     parts = [
-        f"{progress.events:,} events ({per_second(progress.rate)})",
-        f"{progress.notifications:,} notifications ({per_second(progress.matches)})",
+        f"{counted(progress.events, 'event')} ({per_second(progress.rate)})",
+        f"{counted(progress.notifications, 'notification')} ({per_second(progress.matches)})",
         f"latency {seconds(progress.p50)}",
         f"p95 {seconds(progress.p95)}",
         f"backlog {progress.backlog:,}",
-        *([f"{facts.live:,} subscriptions"] if facts.live is not None else []),
+        *([counted(facts.live, "subscription")] if facts.live is not None else []),
         f"version {version(progress)}",
         f"{progress.dead:,} dead",
-        *([f"{facts.operators.faults:,} operator faults"] if facts.operators.faults else []),
+        *([counted(facts.operators.faults, "operator fault")] if facts.operators.faults else []),
+        *(f"{name} {value}" for name, value, _ in more),
         *([facts.trouble] if facts.trouble else []),
     ]
     return f"{clock(elapsed)}: " + ", ".join(parts)
@@ -220,8 +254,9 @@ def seconds(value: float | None) -> str:
 def summary(first: StreamStatus, last: StreamStatus) -> str:
     """The work done between two looks."""
     return (
-        f"{last.events - first.events:,} events, "
-        f"{last.notifications - first.notifications:,} notifications and "
-        f"{last.dead - first.dead:,} dead letters in {last.batches - first.batches:,} batches; "
-        f"{last.backlog:,} events wait for the next run"
+        f"{counted(last.events - first.events, 'event')}, "
+        f"{counted(last.notifications - first.notifications, 'notification')} and "
+        f"{counted(last.dead - first.dead, 'dead letter')} in "
+        f"{counted(last.batches - first.batches, 'batch')}; "
+        f"{counted(last.backlog, 'event waits', 'events wait')} for the next run"
     )

@@ -1,4 +1,4 @@
-"""The service that a command calls, and how its answers are printed."""
+"""The service that a command calls."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tamis.cli.terminal.outcomes import json_option
 from tamis.service.configuration.kinds import kind_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ server_option = click.option(
     metavar="URL",
     help=f"URL of the service; the variable {SERVER} does the same.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 ticket_option = click.option(
     "--ticket", help="Ticket of the subscription. Owners, who call with a key, need no ticket."
 )
@@ -78,13 +78,3 @@ def at_most_one(context: click.Context, parameter: click.Parameter, given: tuple
 def service_command(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that calls a service."""
     return server_option(json_option(command))
-
-
-def print_answer(answer: Any, as_json: bool, text: str) -> None:
-    """An answer of the service, as JSON or as text."""
-    if as_json:
-        import msgspec
-
-        click.echo(msgspec.json.encode(answer).decode())
-    elif text:
-        click.echo(text)

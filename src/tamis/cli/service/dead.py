@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
-from tamis.cli.service.connection import connected, print_answer, service_command, ticket_option
+from tamis.cli.service.connection import connected, service_command, ticket_option
 from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.outcomes import print_answer
 from tamis.cli.terminal.tables import table
+from tamis.errors import counted
 
 
 @click.group()
@@ -57,4 +59,6 @@ def replay(subscription: str, ticket: str | None, server: str, as_json: bool) ->
     """Retry all dead letters of a subscription."""
     with connected(server) as client:
         replayed = client.replay(subscription, ticket=ticket)
-    print_answer({"replayed": replayed}, as_json, f"{replayed:,} are tried again")
+    print_answer(
+        {"replayed": replayed}, as_json, counted(replayed, "is tried again", "are tried again")
+    )

@@ -13,12 +13,13 @@ import click
 from tamis import Schema
 from tamis.cli.data.bad_events import BadEvents, absent_option, bad_option
 from tamis.cli.data.events import FORMATS, EventFiles, event_of
-from tamis.cli.service.connection import connected, print_answer, service_command
+from tamis.cli.service.connection import connected, service_command
 from tamis.cli.terminal.console import print_lines, stderr_console
 from tamis.cli.terminal.numbers import rate
 from tamis.cli.terminal.options import PATH, WholeNumber
+from tamis.cli.terminal.outcomes import print_answer
 from tamis.encode.encoder import Encoder
-from tamis.errors import TamisError
+from tamis.errors import TamisError, counted
 from tamis.replay.event_source import READ
 from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
 
@@ -72,11 +73,12 @@ def publish(
             for receipt in client.publish_all(events, most=batch):
                 counts["published"] += receipt.count - receipt.duplicates
                 counts["duplicates"] += receipt.duplicates
-                status.update(f"{path}: {given.read:.0%}, {counts['published']:,} events")
+                so_far = counted(counts["published"], "event")
+                status.update(f"{path}: {given.read:.0%}, {so_far}")
     seconds = perf_counter() - begun
     many, twice = counts.values()
-    known = f"; {twice:,} were there already" if twice else ""
-    text = f"{many:,} events in {seconds:.1f} s, {rate(many, seconds)}{known}"
+    known = f"; {counted(twice, 'was', 'were')} there already" if twice else ""
+    text = f"{counted(many, 'event')} in {seconds:.1f} s, {rate(many, seconds)}{known}"
     print_answer({**counts, "bad": found.count}, as_json, text)
     print_lines(console, found.report())
     found.leave()

@@ -11,10 +11,10 @@ import click
 from tamis.cli.service.connection import (
     connected,
     lease_option,
-    print_answer,
     service_command,
     ticket_option,
 )
+from tamis.cli.terminal.outcomes import print_answer
 from tamis.errors import TamisError
 
 

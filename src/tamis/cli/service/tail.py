@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
 from tamis.cli.service.connection import connected, service_command, ticket_option
+from tamis.cli.terminal.outcomes import json_text
 
 
 @click.command()
@@ -36,9 +36,9 @@ def tail(
         left = most
         for each in client.notifications(id, ticket=ticket, after=after):
             if as_json:
-                click.echo(msgspec.json.encode(each).decode())
+                click.echo(json_text(each))
             else:
-                event = msgspec.json.encode(each.event).decode()
+                event = json_text(each.event)
                 click.echo(f"{each.sequence}  {each.subscription}  {event}")
             if left is not None:
                 left -= 1

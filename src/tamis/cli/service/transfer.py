@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import pyarrow as pa
 
-from tamis.cli.data.outputs import OUTPUTS, check_output, json_text, stdout_lines, table_output
+from tamis.cli.data.outputs import OUTPUTS, check_output, stdout_lines, table_output
 from tamis.cli.data.subscription_rows import (
     CONDITION,
     DETAILS,
@@ -21,11 +21,12 @@ from tamis.cli.data.subscription_rows import (
     RefusedSubscription,
 )
 from tamis.cli.data.subscriptions import SubscriptionTable, read_subscriptions, strict_option
-from tamis.cli.service.connection import connected, print_answer, service_command
+from tamis.cli.service.connection import connected, service_command
 from tamis.cli.terminal.console import print_lines, spinner, stderr_console
 from tamis.cli.terminal.numbers import rate
 from tamis.cli.terminal.options import PATH, WholeNumber
-from tamis.errors import TamisError
+from tamis.cli.terminal.outcomes import json_text, print_answer
+from tamis.errors import TamisError, counted
 
 if TYPE_CHECKING:
     from tamis.client import Client
@@ -95,7 +96,7 @@ def import_file(
             for table in answers:
                 write(table)
     seconds = perf_counter() - begun
-    text = f"{added:,} subscriptions in {seconds:.1f} s, {rate(added, seconds)}"
+    text = f"{counted(added, 'subscription')} in {seconds:.1f} s, {rate(added, seconds)}"
     print_answer({"added": added, "refused": len(found.refused)}, as_json, text)
     print_lines(console, found.report())
 
@@ -167,7 +168,7 @@ def export_file(
                 count += page.num_rows
                 status.update(f"{out}: {count:,}")
     seconds = perf_counter() - begun
-    text = f"{count:,} subscriptions in {seconds:.1f} s, {rate(count, seconds)}"
+    text = f"{counted(count, 'subscription')} in {seconds:.1f} s, {rate(count, seconds)}"
     print_answer({"exported": count}, as_json, text)
 
 

@@ -16,6 +16,6 @@ COMMANDS = {
 }
 
 
-@click.group(cls=LazyGroup, table=COMMANDS)
+@click.group(cls=LazyGroup, tables={"Commands": COMMANDS})
 def spark() -> None:
     """Run jobs on Spark, on this machine or on a master."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -22,8 +22,9 @@ from tamis.cli.spark.session import (
     run_on_spark,
     schema_option,
 )
-from tamis.cli.terminal.console import spinner, stdout_console
+from tamis.cli.terminal.console import report_console, spinner
 from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
+from tamis.cli.terminal.outcomes import json_option, print_answer
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ _PICTURE = "plot.png"
 @option("--out", f"Folder for counts, samples and {_PICTURE}.", FOLDER)
 @operators_option
 @master_option
+@json_option
 def backtest(
     conditions: tuple[str, ...],
     events: str | None,
@@ -72,6 +74,7 @@ def backtest(
     out: Path | None,
     modules: tuple[str, ...],
     master: str | None,
+    as_json: bool,
 ) -> None:
     """Test each CONDITION, or thousands of them, on past events.
 
@@ -90,7 +93,7 @@ def backtest(
     from tamis.spark.backtest.result_tables import check_new
     from tamis.store.log import Log
 
-    console = stdout_console()
+    console = report_console(as_json)
     names = None if columns is None else list(split_names(columns))
     # Check everything before Spark starts, which takes a while.
     if out is not None:
@@ -127,6 +130,18 @@ def backtest(
     print_operators(console, found.operators)
     if out is not None:
         _write(console, found, out)
+    if as_json:
+        print_answer(_document(found), as_json, "")
+
+
+def _document(found: Backtest) -> dict[str, Any]:
+    """A back-test without its grid: the tables are lists of rows."""
+    tables = ("counts", "over_time", "totals", "samples", "reasons")
+    plain = ("events", "matched", "pairs", "dead", "time", "files", "seconds", "operators")
+    return {
+        **{name: getattr(found, name) for name in plain},
+        **{name: getattr(found, name).to_pylist() for name in tables},
+    }
 
 
 def _check_options(

@@ -19,10 +19,11 @@ from tamis.cli.spark.session import (
     run_on_spark,
     schema_option,
 )
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import report_console
 from tamis.cli.terminal.numbers import file_size, rate
 from tamis.cli.terminal.options import FOLDER, PATH, option
-from tamis.errors import TamisError
+from tamis.cli.terminal.outcomes import json_option, print_answer
+from tamis.errors import TamisError, counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 @option("--shards", "Shards of the version.  [default: by its size]", click.IntRange(1))
 @operators_option
 @master_option
+@json_option
 def compile_(
     conditions: Path | None,
     strict: bool,
@@ -56,6 +58,7 @@ def compile_(
     shards: int | None,
     modules: tuple[str, ...],
     master: str | None,
+    as_json: bool,
 ) -> None:
     """Compile subscriptions into a version of an index.
 
@@ -74,7 +77,7 @@ def compile_(
     from tamis.store.versions import Versions
 
     versions = Versions(index)
-    console = stdout_console()
+    console = report_console(as_json)
     # Check everything before Spark starts, which takes a while.
     if stats is not None:
         Stats.open(stats)
@@ -110,14 +113,25 @@ def compile_(
     made, seconds = run_on_spark(console, master, f"Compiling, by {unit}", job)
     written = sum(shard.bytes for shard in made.version.shards)
     console.print(
-        f"{made.subscriptions:,} subscriptions in {len(made.version.shards):,} shards, "
+        f"{counted(made.subscriptions, 'subscription')} in "
+        f"{counted(len(made.version.shards), 'shard')}, "
         f"{file_size(written)}, in {seconds:.1f} s, {rate(made.subscriptions, seconds)}"
     )
     if made.refused:
-        console.print(f"{made.refused:,} were refused:")
+        console.print(f"{counted(made.refused, 'was', 'were')} refused:")
         for reason in made.reasons[:SHOWN_REFUSALS]:
             console.print(f"  {reason}", soft_wrap=True)
     console.print(f"The version is {made.version.folder}.", soft_wrap=True)
+    answer = {
+        "version": made.version.folder,
+        "subscriptions": made.subscriptions,
+        "shards": len(made.version.shards),
+        "bytes": written,
+        "seconds": seconds,
+        "refused": made.refused,
+        "reasons": made.reasons,
+    }
+    print_answer(answer, as_json, "")
 
 
 class _Conditions(NamedTuple):

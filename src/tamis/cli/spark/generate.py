@@ -13,10 +13,11 @@ import numpy as np
 
 from tamis import workload
 from tamis.cli.spark.session import master_option, run_on_spark
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import report_console
 from tamis.cli.terminal.numbers import file_size, rate
 from tamis.cli.terminal.options import FOLDER, WholeNumber, option, seed_option
-from tamis.errors import TamisError, nearest
+from tamis.cli.terminal.outcomes import json_option, print_answer
+from tamis.errors import TamisError, counted, nearest
 from tamis.workload.tables import conditions
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _NAMES = list(dict.fromkeys([*workload.VARIANTS, *workload.names()]))
 )
 @seed_option()
 @master_option
+@json_option
 def generate(
     name: str,
     events: int,
@@ -55,6 +57,7 @@ def generate(
     files: int | None,
     seed: int,
     master: str | None,
+    as_json: bool,
 ) -> None:
     """Write a workload as parquet: events, subscriptions as conditions in text, and the schema.
 
@@ -73,7 +76,7 @@ def generate(
     wanted: list[TableFile] = []
     for table, rows in ((EVENTS, events), (SUBSCRIPTIONS, subscriptions)):
         wanted += table_files(table, rows, files or max(1, -(-rows // _FILE_ROWS[table])))
-    console = stdout_console()
+    console = report_console(as_json)
     task = partial(draw, name, seed, _size_if_tied(name, subscriptions))
     with draft_folder(out, (EVENTS, SUBSCRIPTIONS, _SCHEMA, _FACTS)) as draft:
 
@@ -89,8 +92,10 @@ def generate(
     for table, rows in made.rows.items():
         console.print(f"{rows:,} {table}, {file_size(made.bytes[table])}")
     total = sum(made.rows.values())
-    console.print(f"{made.files:,} files in {seconds:.1f} s, {rate(total, seconds)}")
+    console.print(f"{counted(made.files, 'file')} in {seconds:.1f} s, {rate(total, seconds)}")
     console.print(f"They are in {out}, with schema.yaml.", soft_wrap=True)
+    answer = {**facts, "bytes": made.bytes, "seconds": seconds, "out": out}
+    print_answer(answer, as_json, "")
 
 
 def draw(name: str, seed: int, whole: int | None, file: TableFile) -> pa.Table:

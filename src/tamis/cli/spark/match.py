@@ -14,9 +14,12 @@ from tamis.cli.spark.session import (
     print_operators,
     run_on_spark,
 )
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import report_console
 from tamis.cli.terminal.numbers import rate
-from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
+from tamis.cli.terminal.options import FOLDER, PATH, now_option, option, split_names
+from tamis.cli.terminal.outcomes import json_option, print_answer
+from tamis.errors import counted
+from tamis.model.times.moments import read_moment
 
 
 @click.command()
@@ -37,8 +40,10 @@ from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
     is_flag=True,
     help="Skip validation of the events, and read only the columns that subscriptions mention.",
 )
+@now_option
 @operators_option
 @master_option
+@json_option
 def match(
     events: str,
     subscriptions: Path,
@@ -48,8 +53,10 @@ def match(
     count_only: bool,
     append: bool,
     trusted: bool,
+    now: str | None,
     modules: tuple[str, ...],
     master: str | None,
+    as_json: bool,
 ) -> None:
     """Match events in parquet files, and write the pairs as parquet.
 
@@ -62,7 +69,9 @@ def match(
     from tamis.spark.jobs.match_files import check_given, match_files
 
     check_given(events, subscriptions, out, append)
-    console = stdout_console()
+    if now is not None:
+        read_moment(now)
+    console = report_console(as_json)
     done = run_on_spark(
         console,
         master,
@@ -77,20 +86,24 @@ def match(
             operators=declared_operators(modules),
             trusted=trusted,
             append=append,
+            now=now,
             progress=progress,
         ),
     )
     seconds = done.seconds
     console.print(
-        f"{done.events:,} events of {done.files:,} files in {seconds:.1f} s, "
+        f"{counted(done.events, 'event')} of {counted(done.files, 'file')} in {seconds:.1f} s, "
         f"{rate(done.events, seconds)}"
     )
     console.print(
-        f"{done.pairs:,} pairs, {rate(done.pairs, seconds)}; {done.matched:,} events matched, "
-        f"{done.events - done.matched - done.dead:,} did not, {done.dead:,} are dead"
+        f"{counted(done.pairs, 'pair')}, {rate(done.pairs, seconds)}; "
+        f"{counted(done.matched, 'event')} matched, "
+        f"{done.events - done.matched - done.dead:,} did not, "
+        f"{counted(done.dead, 'is', 'are')} dead"
     )
     print_operators(console, done.operators)
     if out is not None:
         console.print(f"Notifications are in {out}/notifications.", soft_wrap=True)
         if done.dead:
             console.print(f"Dead letters, with reasons, are in {out}/dead.", soft_wrap=True)
+    print_answer(done._asdict(), as_json, "")

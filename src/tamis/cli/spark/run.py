@@ -14,11 +14,12 @@ from rich.text import Text
 
 from tamis.cli.reports.stream import StreamView, summary
 from tamis.cli.spark.session import hide_py4j, master_option, operators_option, print_operators
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import report_console
 from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
+from tamis.cli.terminal.outcomes import json_option, print_answer
 from tamis.cli.terminal.printable import one_line
-from tamis.errors import SparkError
+from tamis.errors import SparkError, counted
 from tamis.spark.stream.housekeeping import refused_text
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob, service_job
@@ -72,6 +73,7 @@ def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | No
     "Changes after which the next version is compiled.  [default: a tenth of the subscriptions]",
     click.IntRange(1),
 )
+@json_option
 def run(
     data: Path | None,
     log: Path | None,
@@ -86,6 +88,7 @@ def run(
     modules: tuple[str, ...],
     master: str | None,
     compile_every: int | None,
+    as_json: bool,
 ) -> None:
     """Match a log as it grows, and write notifications.
 
@@ -111,7 +114,7 @@ def run(
     else:
         kept = (checkpoint or out / "checkpoint").absolute()
         job = StreamJob(log.absolute(), index.absolute(), out.absolute(), kept, **how)
-    console = stdout_console()
+    console = report_console(as_json)
     with InterruptGuard() as interrupt, Stream(job) as stream:
         steps = StartupSteps(console, interrupt)
         try:
@@ -132,13 +135,17 @@ def run(
     console.print(summary(first, last), soft_wrap=True)
     print_operators(console, operators)
     if stream.follower is not None:
-        console.print(f"{stream.follower.sent:,} notifications were sent to {kafka_out}.")
+        sent = counted(stream.follower.sent, "notification was", "notifications were")
+        console.print(f"{sent} sent to {kafka_out}.")
     after = stream.superseded
     console.print(
         f"Notifications are in {job.out}/notifications; the same command continues from here."
         if after is None
         else f"Matching went over to {after.matching} at {after.start:,}."
     )
+    done = ("events", "notifications", "dead", "batches")
+    answer = {name: getattr(last, name) - getattr(first, name) for name in done}
+    print_answer({**answer, "backlog": last.backlog, "sequence": last.sequence}, as_json, "")
 
 
 def prepare(steps: StartupSteps, stream: Stream, master: str | None = None, **config: Any) -> None:
@@ -156,7 +163,7 @@ def prepare(steps: StartupSteps, stream: Stream, master: str | None = None, **co
         lambda made: (
             "the subscriptions are compiled"
             if made is None
-            else f"{made.subscriptions:,} subscriptions compiled"
+            else f"{counted(made.subscriptions, 'subscription')} compiled"
             + (f", {made.refused:,} refused" if made.refused else "")
         ),
         stream.interrupt,

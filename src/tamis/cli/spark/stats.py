@@ -18,9 +18,11 @@ from tamis.cli.spark.session import (
     schema_option,
     spark_session,
 )
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import report_console
 from tamis.cli.terminal.numbers import rate
 from tamis.cli.terminal.options import FOLDER, PATH, option, seed_option
+from tamis.cli.terminal.outcomes import json_option, print_answer
+from tamis.errors import counted
 
 
 @click.command()
@@ -41,6 +43,7 @@ from tamis.cli.terminal.options import FOLDER, PATH, option, seed_option
 @click.option("--replace", is_flag=True, help="Replace the statistics in OUT.")
 @operators_option
 @master_option
+@json_option
 def stats(
     events: str | None,
     schema: Path | None,
@@ -53,6 +56,7 @@ def stats(
     replace: bool,
     modules: tuple[str, ...],
     master: str | None,
+    as_json: bool,
 ) -> None:
     """Gather statistics of past events: which attributes they bind, and to which values.
 
@@ -80,7 +84,7 @@ def stats(
     opened_events(past, known)
     if subscriptions is not None:
         engine_folders(subscriptions)
-    console = stdout_console()
+    console = report_console(as_json)
     with spark_session(console, master) as spark:
         begun = perf_counter()
         made = run_in(
@@ -112,5 +116,6 @@ def stats(
             made.save(target, replace=True)
     show(console, made)
     rows = made.events + made.dead
-    console.print(f"{rows:,} events in {seconds:.1f} s, {rate(rows, seconds)}")
+    console.print(f"{counted(rows, 'event')} in {seconds:.1f} s, {rate(rows, seconds)}")
     console.print(f"The statistics are in {out}.", soft_wrap=True)
+    print_answer(made.to_dict(), as_json, "")

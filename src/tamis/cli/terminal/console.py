@@ -45,6 +45,11 @@ def stderr_console() -> Console:
     return _console(sys.stderr)
 
 
+def report_console(as_json: bool) -> Console:
+    """A console for what people read: standard error if standard output is for JSON."""
+    return stderr_console() if as_json else stdout_console()
+
+
 def _console(out: TextIO) -> Console:
     file = out.stream if isinstance(out, PrintableStream) else out  # rich steers the terminal
     console = PrintableConsole(file=file, highlight=False, markup=False, emoji=False)

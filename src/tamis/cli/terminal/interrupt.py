@@ -149,6 +149,10 @@ class StartupSteps:
         self.report(done(result), monotonic() - began)
         return result
 
+    def show(self, line: Text) -> None:
+        """Print a line whole, however long it is: a link, for example."""
+        self._console.print(line, soft_wrap=True)
+
     def report(self, what: str, seconds: float | None = None) -> None:
         """Print a line with a check mark."""
         took = "" if seconds is None else f"  {seconds:.1f} s"

@@ -30,6 +30,11 @@ def option(
     return click.option(name, type=type, required=required, help=help, callback=callback, **shown)
 
 
+now_option = option(
+    "--now", "The moment of all events, for conditions that mention now.  [default: the present]"
+)
+
+
 def seed_option(default: int = 1, of: str = "the random numbers") -> Callable[[_Command], _Command]:
     """`--seed`, so that a command draws the same again."""
     return option("--seed", f"Seed of {of}.", click.IntRange(0), default)

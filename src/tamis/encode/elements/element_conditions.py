@@ -191,12 +191,19 @@ class ElementConditions:
 
     # -- events ------------------------------------------------------------------------------------
 
-    def codes(self, lists: Sequence[Sequence[Event]]) -> list[tuple[int, ...]]:
-        """The codes of each list of elements; none of an empty list."""
+    def codes(
+        self, lists: Sequence[Sequence[Event]], moments: Int64s | int | None = None
+    ) -> list[tuple[int, ...]]:
+        """The codes of each list of elements; none of an empty list.
+
+        An element has the moment of its event.
+        """
         if self.engine is None or not len(self.engine):
             return [(BOUND,) if each else () for each in lists]
-        batch = self.encoder.events([element for each in lists for element in each])
         rows = np.repeat(np.arange(len(lists), dtype=np.int64), [len(each) for each in lists])
+        if isinstance(moments, np.ndarray):
+            moments = moments[rows]
+        batch = self.encoder.events([element for each in lists for element in each], moments)
         codes, of = self.column(batch, rows)
         assert of is not None
         ends = np.searchsorted(of, np.arange(len(lists) + 1)).tolist()

@@ -229,6 +229,11 @@ class CallFilter:
 
     # -- filtering ---------------------------------------------------------------------------------
 
+    def asks(self, slots: FoundSlots) -> Bools:
+        """Whether each slot has calls."""
+        asks: Bools = self._direct.only.take(slots, mode="clip") != NO_CALLS
+        return asks
+
     def filter(self, batch: EventBatch, found: Matches, leaders: FoundSlots | None) -> Matches:
         """The candidates whose calls hold. `leaders` are the owners of all candidates."""
         if not self._entries:
@@ -263,8 +268,7 @@ class CallFilter:
         """Decide the candidates that have calls; return None if no candidate has any."""
         skipped = np.zeros(0, np.bool_)
         if leaders is not None:
-            plain = self._direct.only.take(slots, mode="clip") == NO_CALLS
-            skipped = _matched_without(starts, plain, leaders)
+            skipped = _matched_without(starts, self.asks(slots), leaders)
         scheduler = self.scheduler
         needed = self._direct.collect(starts, slots, skipped, scheduler.graph.call)
         if not scheduler.learns_by_default:  # every outcome is of interest to it
@@ -382,11 +386,11 @@ class CallFilter:
             self.add(slot, owner, parse_calls(text), text, operators)
 
 
-def _matched_without(starts: Int64s, plain: Bools, leaders: FoundSlots) -> Bools:
+def _matched_without(starts: Int64s, asks: Bools, leaders: FoundSlots) -> Bools:
     """The candidates with calls whose owner matches the event by a clause without calls."""
-    called, free = np.flatnonzero(~plain), np.flatnonzero(plain)
+    called, free = np.flatnonzero(asks), np.flatnonzero(~asks)
     free = free[np.isin(leaders[free], leaders[called])]
-    found = np.zeros(len(plain), np.bool_)
+    found = np.zeros(len(asks), np.bool_)
     if len(free):
         events = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         owners = events * (int(leaders.max()) + 1) + leaders

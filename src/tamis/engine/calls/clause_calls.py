@@ -28,8 +28,10 @@ from tamis.model.condition import (
     AttributeValue,
     Call,
     Constant,
+    Duration,
     Expression,
     Literal,
+    Now,
     ValueConstraint,
     Variable,
     variables,
@@ -242,7 +244,7 @@ def _shown(limit: Literal[ValueConstraint], number: dict[str, int]) -> str:
             return f"?{number[part.name]}"
         if isinstance(part, Arithmetic):
             return f"({shown(part.left)} {part.sign} {shown(part.right)})"
-        assert not isinstance(part, AttributeValue)  # the type check refuses it
+        assert not isinstance(part, AttributeValue | Duration | Now)  # the type check refuses it
         return _constant(part)
 
     constraint, positive = limit

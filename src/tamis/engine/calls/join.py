@@ -19,7 +19,9 @@ from tamis.model.condition import (
     Arithmetic,
     AttributeValue,
     Constant,
+    Duration,
     Expression,
+    Now,
     ValueConstraint,
     Variable,
 )
@@ -219,6 +221,7 @@ def _value(
             computed = _computed(sign, left(()), right(()))
             return lambda bound: computed
         return lambda bound: _computed(sign, left(bound), right(bound))
+    assert not isinstance(expression, Duration | Now)  # the type check refuses it
     constant: Constant = expression
     return lambda bound: constant
 

@@ -13,11 +13,13 @@ from collections.abc import Callable
 import numpy as np
 
 from tamis.encode.batch import Pairs
-from tamis.engine.residuals.program import ANY, MISSES, NOT_ANY, SPECIAL, VALUE
+from tamis.engine.residuals.ages import ZERO
+from tamis.engine.residuals.program import AGE, ANY, MISSES, NOT_ANY, SPECIAL, VALUE
 from tamis.engine.residuals.program_table import Programs
 from tamis.engine.residuals.special_tests import NO, UNDECIDED, YES
 from tamis.files.arrays import Int8s, Int64s
 from tamis.index.kernel import kernel
+from tamis.model.times.moments import NO_MOMENT
 
 _RUNS = 1 << 16  # of one program on one event; a program of n questions has up to n of them
 
@@ -32,10 +34,12 @@ def run_programs(
     asked: Int64s,
     answers: Int8s,
     tests: int,
+    moments: Int64s,
 ) -> Int8s:
     """For each (event, slot), by ascending event: NO, YES, or UNDECIDED after too many runs.
 
     `asked` are the sorted keys `event * tests + test` of the special tests with an answer.
+    `moments` are those of the events, if a program asks for them.
     """
     verdicts = np.zeros(len(events), np.int8)
     first, last = np.zeros(width, np.int64), np.zeros(width, np.int64)
@@ -74,7 +78,7 @@ def run_programs(
                     begin, end = first[a], last[a]
                     if end == 0:  # not bound
                         holds = kind == MISSES
-                    elif kind == VALUE:
+                    elif kind in (VALUE, AGE):
                         pair = begin
                         if end - begin > 1:
                             if choice[a] < 0:
@@ -82,7 +86,11 @@ def run_programs(
                                 chosen[depth] = a
                                 depth += 1
                             pair += choice[a]
-                        holds = low <= pairs.code[pair] <= high
+                        code = pairs.code[pair]
+                        if kind == VALUE:
+                            holds = low <= code <= high
+                        elif moments[event] != NO_MOMENT:
+                            holds = low <= code - moments[event] + ZERO <= high
                     elif kind in (ANY, NOT_ANY):
                         inside = False
                         for pair in range(begin, end):
@@ -111,6 +119,7 @@ def run_in_python(
     program: Programs,
     values: Callable[[int], list[int]],
     holds_special: Callable[[int, Callable[[int], int]], bool],
+    moment: int = NO_MOMENT,
 ) -> int:
     """The same for one program on one event, whose special tests depend on the chosen values.
 
@@ -133,6 +142,9 @@ def run_in_python(
                 holds = kind == MISSES
             elif kind == VALUE:
                 holds = low <= codes[place(a)] <= high
+            elif kind == AGE:
+                age = codes[place(a)] - moment + ZERO
+                holds = moment != NO_MOMENT and low <= age <= high
             else:
                 inside = any(low <= code <= high for code in codes)
                 holds = kind != MISSES and inside == (kind == ANY)

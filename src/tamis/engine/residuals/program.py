@@ -13,10 +13,13 @@ from typing import NamedTuple
 
 from tamis.encode.clause import MISSING, NONE, SOME, SPECIAL_COMPARATORS, Constraint
 from tamis.encode.encoder import Encoder
+from tamis.engine.residuals.ages import age
 from tamis.engine.residuals.special_tests import SpecialTest
 from tamis.errors import NeverTrueError
-from tamis.language.normal_form import PartialClause, all_literals, leaf_cases
+from tamis.language.normal_form import PartialClause, all_literals, as_contains, leaf_cases
 from tamis.model.condition import (
+    SUBSET,
+    SUPERSET,
     And,
     Comparison,
     Condition,
@@ -26,12 +29,14 @@ from tamis.model.condition import (
     Predicate,
     attributes_of,
 )
+from tamis.model.printer import to_text
 
 ACCEPT, REJECT = -1, -2
-VALUE, NOT_ANY, MISSES, ANY, SPECIAL = range(5)
+VALUE, NOT_ANY, MISSES, ANY, SPECIAL, AGE = range(6)
 """Kinds of instruction: the chosen value is inside; the attribute is bound and no value is inside;
-it is not bound; some value is inside; a test that is no interval holds. The first three
-have the numbers of `SOME`, `NONE` and `MISSING`."""
+it is not bound; some value is inside; a test that is no interval holds; the difference of the
+chosen value and the moment of the event is inside. The first three have the numbers of `SOME`,
+`NONE` and `MISSING`."""
 assert (VALUE, NOT_ANY, MISSES) == (SOME, NONE, MISSING)
 
 
@@ -150,11 +155,21 @@ class _Writer:
         node, positive = given
         if isinstance(node, Not):
             return self.node(Literal(node.part, not positive), yes, no)
+        if isinstance(node, Predicate) and node.comparator == SUPERSET:
+            return self.node(Literal(as_contains(node), positive), yes, no)
         if isinstance(node, Predicate):
             for case in reversed(leaf_cases(Literal(node, positive))):
                 no = self.leaf(case, yes, no)
             return no
         if isinstance(node, Comparison):
+            found = age(node, positive)
+            if found is not None and found.intervals:
+                constraint = found.constraint(self.encoder.positions[found.attribute])
+                return self.intervals(constraint, AGE, yes, no)
+            if found is not None:
+                text = to_text(node if positive else Not(node))
+                self.refused = self.refused or NeverTrueError(f"never true: {text}", span=node.span)
+                return no
             return self.special(SpecialTest.of_comparison(node, positive), yes, no)
         assert isinstance(node, And | Or)
         parts = [Literal(part, positive) for part in node.parts]
@@ -176,7 +191,7 @@ class _Writer:
         if constraint.patterns:
             yes = self.special(SpecialTest((literal.predicate.attribute,), constraint), yes, no)
         kind = constraint.kind
-        if kind == SOME and literal.predicate.comparator in ("contains", "excludes"):
+        if kind == SOME and literal.predicate.comparator in ("contains", "excludes", SUBSET):
             kind = ANY
         return self.intervals(constraint._replace(patterns=()), kind, yes, no)
 

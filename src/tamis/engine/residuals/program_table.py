@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tamis.encode.clause import MISSING
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
-from tamis.engine.residuals.program import REJECT, SPECIAL, Step
+from tamis.engine.residuals.program import AGE, REJECT, SPECIAL, Step
 from tamis.files.arrays import Int8s, Int32s, Int64s, runs, zeros
 from tamis.files.saved_checks import array_of, disjoint, require, within
 from tamis.index.growth import grown
@@ -48,7 +48,7 @@ class ProgramTable:
     def clear(self) -> None:
         """Remove all programs and release the memory."""
         self.view = zeros(Programs)
-        self.live = 0
+        self.live = self.timed = 0  # programs, and steps that depend on the moment
         self._top = self._live_rows = 0
 
     @property
@@ -77,6 +77,7 @@ class ProgramTable:
         terms = _terms(found)
         tests: list[int] = found.low[found.kind == SPECIAL].tolist()
         self._live_rows -= int(self.view.size[slot])
+        self.timed -= _timed(found.kind)
         self.view.size[slot] = 0
         self.live -= 1
         if not self.live:
@@ -110,6 +111,7 @@ class ProgramTable:
         self._top = end
         self._live_rows += rows.shape[1]
         self.live += len(slots)
+        self.timed += _timed(rows[1])
 
     def _pack(self) -> None:
         slots = np.flatnonzero(self.view.size)
@@ -141,6 +143,7 @@ class ProgramTable:
             self._check_saved(width, tests, live)
         self.live = int(np.count_nonzero(self.view.size))
         self._live_rows = int(self.view.size.sum())
+        self.timed = _timed(self.view.kind[self._rows_in_use()])
 
     def tests_in_use(self) -> Int64s:
         """The number of each special test, once for each program that asks it."""
@@ -167,7 +170,7 @@ class ProgramTable:
         _, rows = runs(start[slots], size[slots].astype(np.int64))
         place = rows - np.repeat(start[slots], size[slots])
         special = kind[rows] == SPECIAL
-        within("kind", kind[rows], 0, SPECIAL + 1)
+        within("kind", kind[rows], 0, AGE + 1)
         within("attribute", attribute[rows[~special]], 0, width)
         within("test", low[rows[special]], 0, tests)
         for jump in (yes[rows], no[rows]):
@@ -186,6 +189,7 @@ class ProgramTable:
         slots = np.flatnonzero(self.view.size).tolist()
         assert set(slots) <= set(live.tolist()), "a program without a clause"
         assert len(slots) == self.live
+        assert self.timed == _timed(self.view.kind[self._rows_in_use()])
         found: list[Terms] = []
         for slot in slots:
             program = self.rows(slot)
@@ -194,6 +198,11 @@ class ProgramTable:
                 assert ((jump >= REJECT) & (jump < above)).all(), "every step goes down"
             found.append(_terms(program))
         return found
+
+
+def _timed(kind: NDArray[Any]) -> int:
+    """How many steps depend on the moment."""
+    return int(np.count_nonzero(kind == AGE))
 
 
 def _terms(program: Programs) -> Terms:

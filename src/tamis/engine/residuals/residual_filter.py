@@ -16,6 +16,7 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
+from tamis.engine.residuals.ages import FIRST, LAST
 from tamis.engine.residuals.evaluation import run_in_python, run_programs
 from tamis.engine.residuals.program import SPECIAL, Program, Step
 from tamis.engine.residuals.program_table import ProgramTable
@@ -24,6 +25,7 @@ from tamis.engine.saved.saved_part import SavedPart
 from tamis.files.arrays import Bools, Int8s, Int64s, runs
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
+from tamis.model.times.moments import NO_MOMENT
 
 _STEP = 1 << 20  # candidates examined together
 
@@ -67,51 +69,75 @@ class ResidualFilter:
         """The domains of attributes have changed."""
         self._tests.forget_evaluators()
 
-    def filter(self, batch: EventBatch, found: Matches, encoder: Encoder) -> Matches:
-        """The candidates whose residual holds."""
+    @property
+    def timed(self) -> bool:
+        """Whether a residual depends on the moment of the event."""
+        return self._programs.timed > 0 or self._tests.timed
+
+    def _moments(self, batch: EventBatch, now: int | None) -> Int64s:
+        """The moments of the events, if they are needed: their own, or else one for all."""
+        if not self.timed:
+            return np.zeros(0, np.int64)
+        if batch.moments is None:
+            assert now is not None
+            return np.full(batch.size, now, np.int64)
+        inside = (batch.moments >= FIRST) & (batch.moments <= LAST)
+        return np.where(inside, batch.moments, NO_MOMENT)
+
+    def filter(
+        self, batch: EventBatch, found: Matches, encoder: Encoder, now: int | None = None
+    ) -> Matches:
+        """The candidates whose residual holds; `now` is the moment of events that have none."""
         if not self._programs.live:
             return found
+        moments = self._moments(batch, now)
         gone = [np.zeros(0, np.int64)]
         for first in range(0, len(found.slots), _STEP):  # bounds the temporary arrays
-            places = np.flatnonzero(self._has_program(found.slots[first : first + _STEP])) + first
+            places = np.flatnonzero(self.asks(found.slots[first : first + _STEP])) + first
             events = np.searchsorted(found.starts, places, side="right") - 1
             slots = found.slots[places].astype(np.int64)
-            gone.append(places[~self._holding(batch, events, slots, encoder)])
+            gone.append(places[~self._holding(batch, events, slots, encoder, moments)])
         return found.without(np.concatenate(gone))
 
-    def filter_bits(self, batch: EventBatch, found: Bitmaps, encoder: Encoder) -> None:
+    def filter_bits(
+        self, batch: EventBatch, found: Bitmaps, encoder: Encoder, now: int | None = None
+    ) -> None:
         """Clear the bits of candidates whose residual does not hold."""
         if not self._programs.live:
             return
         used = found.slots >= 0
-        bits = np.flatnonzero(used & self._has_program(np.where(used, found.slots, 0)))
+        bits = np.flatnonzero(used & self.asks(np.where(used, found.slots, 0)))
         events, which = found.pairs(bits)
         slots = found.slots[bits[which]].astype(np.int64)
-        failed = ~self._holding(batch, events, slots, encoder)
+        failed = ~self._holding(batch, events, slots, encoder, self._moments(batch, now))
         found.clear(events[failed], bits[which[failed]])
 
-    def _has_program(self, slots: FoundSlots) -> Bools:
+    def asks(self, slots: FoundSlots) -> Bools:
+        """Whether each slot has a residual."""
         size = self._programs.view.size
         return (size.take(slots, mode="clip") > 0) & (slots < len(size))
 
-    def _holding(self, batch: EventBatch, events: Int64s, slots: Int64s, encoder: Encoder) -> Bools:
+    def _holding(
+        self, batch: EventBatch, events: Int64s, slots: Int64s, encoder: Encoder, moments: Int64s
+    ) -> Bools:
         """For each (event, slot), by ascending event, whether the residual of the slot holds."""
         if not len(events):
             return np.zeros(0, np.bool_)
-        asked, answers, open_pairs = self._answers(batch, events, slots, encoder)
+        asked, answers, open_pairs = self._answers(batch, events, slots, encoder, moments)
         view, width = self._programs.view, len(encoder.codecs)
         verdicts = run_programs(
-            batch.pairs, events, slots, view, width, asked, answers, len(self._tests)
+            batch.pairs, events, slots, view, width, asked, answers, len(self._tests), moments
         )
         for place in open_pairs:
             event, slot = int(events[place]), int(slots[place])
-            verdicts[place] = self._in_python(batch, event, slot, encoder)
+            moment = int(moments[event]) if len(moments) else NO_MOMENT
+            verdicts[place] = self._in_python(batch, event, slot, encoder, moment)
         self.undecided += int(np.count_nonzero(verdicts == UNDECIDED))
         holding: Bools = verdicts == YES
         return holding
 
     def _answers(
-        self, batch: EventBatch, events: Int64s, slots: Int64s, encoder: Encoder
+        self, batch: EventBatch, events: Int64s, slots: Int64s, encoder: Encoder, moments: Int64s
     ) -> tuple[Int64s, Int8s, list[int]]:
         """The special tests of candidates, answered; candidates whose answers depend on a choice.
 
@@ -128,11 +154,14 @@ class ResidualFilter:
         answers = np.zeros(len(asked), np.int8)
         for at, key in enumerate(asked.tolist()):
             event, number = divmod(key, many)
-            answers[at] = self._tests.answer(number, batch.raw_values(event), encoder)
+            moment = int(moments[event]) if len(moments) else NO_MOMENT
+            answers[at] = self._tests.answer(number, batch.raw_values(event), encoder, moment)
         undecided = answers[np.searchsorted(asked, keys)] == UNDECIDED
         return asked, answers, np.unique(candidate[undecided]).tolist()
 
-    def _in_python(self, batch: EventBatch, event: int, slot: int, encoder: Encoder) -> int:
+    def _in_python(
+        self, batch: EventBatch, event: int, slot: int, encoder: Encoder, moment: int
+    ) -> int:
         raw, names = batch.raw_values(event), list(encoder.schema.attributes)
 
         @cache  # it is asked for each choice of values
@@ -143,13 +172,16 @@ class ResidualFilter:
             return encoder.codes(attribute, raw.get(names[attribute], ()))
 
         def special(number: int, place: Any) -> bool:
-            names = self._tests[number].attributes
-            if not all(raw.get(name) for name in names):
+            test = self._tests[number]
+            lacks_moment = test.timed and moment == NO_MOMENT
+            if lacks_moment or not all(raw.get(name) for name in test.attributes):
                 return False
-            chosen = [raw[name][place(encoder.positions[name])] for name in names]
+            chosen = [raw[name][place(encoder.positions[name])] for name in test.attributes]
+            if test.timed:
+                chosen.append(moment)
             return self._tests.evaluate(number, encoder)(chosen)
 
-        return run_in_python(self._programs.rows(slot), values, special)
+        return run_in_python(self._programs.rows(slot), values, special, moment)
 
     # -- saving ------------------------------------------------------------------------------------
 

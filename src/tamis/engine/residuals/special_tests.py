@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.encode.clause import Constraint, constraint_from_json, constraint_to_json
-from tamis.encode.codes import NameCodec, TimestampCodec
+from tamis.encode.codes import NameCodec, TimestampCodec, timestamp_code
 from tamis.encode.dynamic_codes import key_of
 from tamis.encode.encoder import Encoder
 from tamis.encode.intervals import before
@@ -20,15 +20,21 @@ from tamis.engine.lazy_dict import Interner, LazyDict
 from tamis.files.arrays import Int64s
 from tamis.language import parse, to_text
 from tamis.model.condition import (
+    Arithmetic,
     AttributeValue,
     Comparison,
+    Duration,
+    Expression,
     Literal,
+    Now,
     Predicate,
     ValueConstraint,
     attributes_of,
 )
+from tamis.model.times.moments import NO_MOMENT, compares_now
 
 NO, YES, UNDECIDED = 0, 1, 2
+_MOMENT = ""  # no attribute has this name
 Evaluate = Callable[[Sequence[Any]], bool]
 
 
@@ -43,24 +49,27 @@ class SpecialTest(NamedTuple):
     constraint: Constraint | None = None
     comparison: str = ""
     positive: bool = True
+    timed: bool = False  # whether the moment of the event comes after the values
 
     @classmethod
     def of_comparison(cls, comparison: Comparison, positive: bool) -> SpecialTest:
         """The test of a comparison or its complement."""
         names = attributes_of(comparison)
-        return cls(names, comparison=to_text(comparison), positive=positive)
+        timed = compares_now(comparison)
+        return cls(names, comparison=to_text(comparison), positive=positive, timed=timed)
 
     def to_json(self) -> str:
         """The test as text."""
         constraint = None if self.constraint is None else constraint_to_json(self.constraint)
-        return json.dumps([self.attributes, constraint, self.comparison, self.positive])
+        timed = (True,) if self.timed else ()  # earlier versions read what they can evaluate
+        return json.dumps([self.attributes, constraint, self.comparison, self.positive, *timed])
 
     @classmethod
     def from_json(cls, text: str) -> SpecialTest:
         """The test from its text."""
-        attributes, constraint, comparison, positive = json.loads(text)
+        attributes, constraint, comparison, positive, *timed = json.loads(text)
         made = None if constraint is None else constraint_from_json(constraint)
-        return cls(tuple(attributes), made, comparison, positive)
+        return cls(tuple(attributes), made, comparison, positive, *timed)
 
 
 class SpecialTests:
@@ -70,6 +79,7 @@ class SpecialTests:
         self._numbers: Interner[SpecialTest] = Interner()
         self._tests: list[SpecialTest | None] = []
         self._uses: list[int] = []
+        self._timed = 0  # tests that depend on the moment
         self._evaluate: dict[int, Evaluate] = {}  # built lazily
 
     def __len__(self) -> int:
@@ -86,6 +96,7 @@ class SpecialTests:
         if number == len(self._tests):
             self._tests.append(None)
             self._uses.append(0)
+        self._timed += test.timed and self._tests[number] is None
         self._tests[number] = test
         self._uses[number] += 1
         return number
@@ -95,6 +106,7 @@ class SpecialTests:
         self._uses[number] -= 1
         if not self._uses[number]:
             self._numbers.remove(self[number])
+            self._timed -= self[number].timed
             self._tests[number] = None
             self._evaluate.pop(number, None)
 
@@ -105,9 +117,22 @@ class SpecialTests:
             found = self._evaluate[number] = _evaluate(self[number], encoder)
         return found
 
-    def answer(self, number: int, values: Mapping[str, tuple[Any, ...]], encoder: Encoder) -> int:
+    @property
+    def timed(self) -> bool:
+        """Whether a test depends on the moment of the event."""
+        return self._timed > 0
+
+    def answer(
+        self,
+        number: int,
+        values: Mapping[str, tuple[Any, ...]],
+        encoder: Encoder,
+        moment: int = NO_MOMENT,
+    ) -> int:
         """YES or NO for an event; UNDECIDED if it depends on the values that are chosen."""
         bound = [values.get(name, ()) for name in self[number].attributes]
+        if self[number].timed:
+            bound.append(() if moment == NO_MOMENT else (moment,))
         evaluate = self.evaluate(number, encoder)
         found = {evaluate(choice) for choice in product(*bound)}
         if len(found) > 1:
@@ -132,6 +157,7 @@ class SpecialTests:
         """Restore what `column` returned; `in_use` has a number for each use of a test."""
         texts = column.to_pylist()
         self._tests = [None if text is None else SpecialTest.from_json(text) for text in texts]
+        self._timed = sum(each is not None and each.timed for each in self._tests)
         self._uses = np.bincount(in_use, minlength=len(texts)).tolist()
         numbers = {test: at for at, test in enumerate(self._tests) if test is not None}
         free = [at for at, test in enumerate(self._tests) if test is None]
@@ -139,6 +165,7 @@ class SpecialTests:
 
     def check(self, in_use: Int64s) -> None:
         """Raise if uses are miscounted."""
+        assert self._timed == sum(each is not None and each.timed for each in self._tests)
         assert np.bincount(in_use, minlength=len(self._tests)).tolist() == self._uses
         for test, uses in zip(self._tests, self._uses, strict=True):
             assert (test is None) == (not uses)
@@ -155,20 +182,35 @@ def _evaluate(test: SpecialTest, encoder: Encoder) -> Evaluate:
     codecs = [encoder.codecs[encoder.positions[name]] for name in test.attributes]
     if isinstance(codecs[0], NameCodec):
         return _compare_names(comparison, test.positive, codecs[0])
-    number = {name: at for at, name in enumerate(test.attributes)}
-    constraint = ValueConstraint(comparison.left, comparison.comparator, comparison.right)
+    number = {name: at for at, name in enumerate((*test.attributes, _MOMENT))}
+    left, right = _in_numbers(comparison.left), _in_numbers(comparison.right)
+    constraint = ValueConstraint(left, comparison.comparator, right)
     holds = compile_constraint(constraint, test.positive, number).holds
     if isinstance(codecs[0], TimestampCodec):  # then all are
-        return lambda values: holds([codecs[0].code(value) for value in values])
+        return lambda values: holds(
+            [each if type(each) is int else timestamp_code(each) for each in values]
+        )
     return holds
 
 
+def _in_numbers(expression: Expression) -> Expression:
+    """Durations in microseconds, and the moment as the value of one more attribute."""
+    if isinstance(expression, Arithmetic):
+        left, right = _in_numbers(expression.left), _in_numbers(expression.right)
+        return Arithmetic(expression.sign, left, right)
+    if isinstance(expression, Now):
+        return AttributeValue(_MOMENT)
+    return expression.microseconds if isinstance(expression, Duration) else expression
+
+
 def _match_text(constraint: Constraint) -> Evaluate:
+    checks = [(check.compiled(), positive) for check, positive in constraint.patterns]
+
     def holds(values: Sequence[Any]) -> bool:
         (text,) = values
         cut = before(text)
         return any(low <= cut < high for low, high in constraint.intervals) and all(
-            pattern.matches(text) == positive for pattern, positive in constraint.patterns
+            check(text) == positive for check, positive in checks
         )
 
     return holds

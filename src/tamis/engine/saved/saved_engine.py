@@ -21,6 +21,7 @@ from tamis import __version__
 from tamis.encode.encoder import Encoder, numbers_in
 from tamis.encode.labels import Labels, LabelState
 from tamis.encode.terms import joined
+from tamis.engine.doors.event_moments import depends_on_now
 from tamis.engine.element_engine import element_engine, restore_numbers, saved_numbers
 from tamis.engine.saved.saved_part import SavedPart, blobs, columns, texts
 from tamis.errors import MatcherError, OperatorError, SavedIndexError, SchedulerError, SchemaError
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
 CONTENTS = 2  # version of the parts and their arrays; increase it when they change
 _RESIDUALS = 3  # with residuals, which an earlier tamis would not verify
 _ELEMENTS = 4  # with conditions on elements
-_READ = (CONTENTS, _RESIDUALS, _ELEMENTS)
+_MOMENTS = 5  # with conditions that mention now
+_PRIORITIES = 6  # with priorities, which an earlier tamis would lose
+_READ = (CONTENTS, _RESIDUALS, _ELEMENTS, _MOMENTS, _PRIORITIES)
 
 
 def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
@@ -83,6 +86,10 @@ def _saved(engine: Engine) -> tuple[dict[str, SavedPart], dict[str, Any]]:
             elements[str(at)]["parts"][_NUMBERS] = numbers.facts
     if elements:
         facts |= {"contents": _ELEMENTS, "elements": elements}
+    if depends_on_now(engine):
+        facts["contents"] = _MOMENTS
+    if "priority" in parts["roster"].arrays:
+        facts["contents"] = _PRIORITIES
     return parts, facts
 
 
@@ -108,7 +115,7 @@ def open_engine(
         if contents not in _READ:
             raise SavedIndexError(
                 f"it holds an engine in format {contents!r}, and this tamis reads formats "
-                f"{CONTENTS} to {_ELEMENTS}; open it with the tamis that wrote it"
+                f"{CONTENTS} to {_READ[-1]}; open it with the tamis that wrote it"
             )
         matcher = _matcher(saved.facts, options)
         engine = kind(

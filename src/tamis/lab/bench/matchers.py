@@ -21,7 +21,6 @@ from tamis.lab.instruments.yardstick import Yardstick, make_yardstick
 from tamis.lab.results.records import YARDSTICK, MatcherResult, RefusedResult
 from tamis.match import registry
 from tamis.match.base import Matcher, Slots
-from tamis.match.capabilities import settle
 from tamis.model.schema import Schema
 from tamis.workload import Workload
 
@@ -147,13 +146,6 @@ def affordable(setting: BenchSetting, matcher: Matcher, batch: EventBatch) -> Ev
     few = batch[: min(10, len(batch))]
     times = fitting(lambda: matcher.match(few), most=len(batch), budget=setting.seconds / 2)
     return batch[: times * len(few)]
-
-
-def finish_plan(matcher: Matcher, batch: EventBatch) -> None:
-    """Let an adaptive matcher finish its plan for these events, before it is timed."""
-    for _ in range(3):
-        matcher.match(batch)
-        settle(matcher)
 
 
 def build(setting: BenchSetting, full: Matcher, batch: EventBatch, name: str) -> float:

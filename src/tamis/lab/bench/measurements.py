@@ -11,16 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tamis.errors import TamisError, suggestion
-from tamis.lab.bench import (
-    churn,
-    foundation,
-    matchers,
-    operators,
-    peers,
-    scale,
-    schedulers,
-    startup,
-)
+from tamis.lab.bench import churn, foundation, matchers, operators, peers, scale, startup
+from tamis.lab.bench.doors import json_text, single, small, threads
 from tamis.lab.bench.service import rows as service
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.bench.spark import jobs
@@ -51,15 +43,12 @@ MEASUREMENTS: dict[str, Measurement] = {
         Measurement("start", "import to first match", startup.measure, startup.steps),
         Measurement("match", "every matcher on three workloads", matchers.measure, matchers.steps),
         Measurement("peers", "the fastest at published sizes", peers.measure, peers.steps),
+        Measurement("single", "one dict at a time", single.measure, single.steps),
+        Measurement("json", "events in text", json_text.measure, json_text.steps),
+        Measurement("small", "a thousand rules", small.measure, small.steps),
+        Measurement("threads", "one engine in two threads", threads.measure, threads.steps),
         Measurement("scale", "up to ten million", scale.measure, scale.steps, True),
         Measurement("churn", "half of all replaced", churn.measure, churn.steps, True),
-        Measurement(
-            "schedule",
-            "every scheduler on shared predicates",
-            schedulers.measure,
-            schedulers.steps,
-            True,
-        ),
         Measurement(
             "operators", "real operators on pictures", operators.measure, operators.steps, True
         ),

@@ -22,16 +22,10 @@ from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.errors import MatcherError
-from tamis.lab.bench.matchers import (
-    COMPARED,
-    affordable,
-    build,
-    compare,
-    finish_plan,
-    single_clauses,
-)
+from tamis.lab.bench.matchers import COMPARED, affordable, build, compare, single_clauses
 from tamis.lab.bench.residuals import measure_row
 from tamis.lab.bench.setting import PEERS, BenchSetting, chosen_rows
+from tamis.lab.instruments.matcher_runs import finish_plan
 from tamis.lab.instruments.timing import Spread, fitting, repeated, timed
 from tamis.lab.instruments.yardstick import Yardstick, make_yardstick
 from tamis.lab.results.records import Goal, PeerResult, RefusedResult, ResidualResult, Speed

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.errors import TamisError
-from tamis.lab.bench.matchers import COMPARED, affordable, finish_plan
+from tamis.lab.bench.matchers import COMPARED, affordable
 from tamis.lab.bench.setting import PEERS, BenchSetting
+from tamis.lab.instruments.matcher_runs import finish_plan
 from tamis.lab.instruments.timing import fitting, repeated, timed
 from tamis.lab.instruments.yardstick import Yardstick
 from tamis.lab.results.records import Overhead, ResidualResult

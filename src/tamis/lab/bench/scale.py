@@ -23,9 +23,10 @@ from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.engine.clause_placement import put_terms
 from tamis.errors import MatcherError, TamisError
-from tamis.lab.bench.matchers import COMPARED, alone, finish_plan, together
+from tamis.lab.bench.matchers import COMPARED, alone, together
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.instruments.clauses import clauses
+from tamis.lab.instruments.matcher_runs import finish_plan
 from tamis.lab.instruments.timing import timed
 from tamis.lab.instruments.yardstick import make_yardstick
 from tamis.lab.results.records import RefusedResult, ScaleResult

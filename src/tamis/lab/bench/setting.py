@@ -34,7 +34,7 @@ class BenchSetting:
     seed: int = 1
     matchers: tuple[str, ...] = ()  # empty: all registered ones, or the fastest
     options: Mapping[str, Any] = field(default_factory=dict)  # of the only matcher
-    rows: tuple[str, ...] = ()  # of peers, spark or service; empty: all
+    rows: tuple[str, ...] = ()  # of peers, single, spark or service; empty: all
     seconds: float = _size(1.0, 0.02)  # for a measurement that can be shortened
     repeats: int = _size(5, 2)
     rounds: int = _size(7, 2)  # of turns of a matcher and the yardstick
@@ -51,6 +51,7 @@ class BenchSetting:
     chunk: int = _size(1_000_000, 100)  # subscriptions loaded at once in scale
     batch: int = _size(1_000, 20)
     changes: int = _size(1_000, 20)
+    json_lines: int = _size(100_000, 200)
     spark_subscriptions: int = _size(1_000_000, 500)
     spark_few: int = _size(1_000, 100)  # subscriptions so few that reading dominates
     spark_events: int = _size(2_000_000, 4_000)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tamis.errors import TamisError
-from tamis.lab.plots import churn, matchers, memory, peers, scale, schedulers
+from tamis.lab.plots import churn, doors, matchers, memory, peers, scale
 from tamis.lab.plots.style import Strip, new_figure
 from tamis.lab.results import files
 from tamis.lab.results.records import Result
@@ -18,9 +18,9 @@ from tamis.lab.results.records import Result
 _STRIPS: tuple[Callable[[Sequence[Result]], Strip | None], ...] = (
     matchers.strip,
     peers.strip,
+    doors.strip,
     scale.strip,
     churn.strip,
-    schedulers.strip,
     memory.strip,
 )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.errors import counted
 from tamis.lab.plots.style import BATCH, COLOURS, YARDSTICK_BATCH, new_figure, tidy
 from tamis.spark.events.time_axis import TIME
 
@@ -40,10 +41,9 @@ def plot(found: Backtest, out: Path) -> Path:
         _times(left, found)
         _spread(right, found)
         _legend(figure, left, 3)
-    figure.suptitle(
-        f"{found.events:,} events, {found.counts.num_rows:,} conditions, {found.pairs:,} pairs",
-        fontsize=12,
-    )
+    counts = (found.events, found.counts.num_rows, found.pairs)
+    nouns = ("event", "condition", "pair")
+    figure.suptitle(", ".join(map(counted, counts, nouns)), fontsize=12)
     figure.savefig(out, dpi=110)
     return out
 
@@ -176,7 +176,8 @@ def _axis_label(found: Backtest) -> str:
     zone = ", UTC" if axis.kind == TIME and axis.zone else ""
     step = f", by {axis.step}" if axis.step else ""
     without = int(np.asarray(found.totals["events"])[axis.buckets :].sum())
-    rest = f" ({without:,} events without it are not shown)" if without else ""
+    hidden = counted(without, "event without it is", "events without it are")
+    rest = f" ({hidden} not shown)" if without else ""
     return f"{name}{zone}{step}{rest}"
 
 

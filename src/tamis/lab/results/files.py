@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from tamis.errors import TamisError
@@ -40,6 +41,15 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in _LIBRARIES}
 
 
+@cache
+def origin() -> Mapping[str, Any]:
+    """The commit of tamis, and whether its checkout differs from it; None outside a checkout.
+
+    As of the first call: later changes are not in the code that runs.
+    """
+    return MappingProxyType(_origin(_PACKAGE))
+
+
 def prepare(folder: Path) -> None:
     """Make the folder of the result files, and refuse one that cannot be written to.
 
@@ -59,7 +69,7 @@ def write(
     """Write a new result file, named by its start time; gives its path."""
     document = {
         "started": started.astimezone(UTC).isoformat(timespec="seconds"),
-        **_origin(_PACKAGE),
+        **origin(),
         "parameters": parameters,
         "versions": versions(),
         "machine": machine(),
@@ -98,10 +108,10 @@ def _result(given: Any) -> Result:
     if name not in KINDS:
         raise ValueError(f"there is no kind of result {given.get('kind')!r}")
     fields = {name: value for name, value in given.items() if name != "kind"}
-    return _construct(KINDS[name], name, fields)
+    return construct(KINDS[name], name, fields)
 
 
-def _construct(kind: type[_Kind], title: str, fields: Mapping[str, Any]) -> _Kind:
+def construct(kind: type[_Kind], title: str, fields: Mapping[str, Any]) -> _Kind:
     """A record with these fields. Their types are checked."""
     hints = get_type_hints(kind)
     made = kind(**{name: _nested(value, hints.get(name)) for name, value in fields.items()})
@@ -116,7 +126,7 @@ def _nested(value: Any, hint: Any) -> Any:
     kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
     kind = next((each for each in kinds if is_dataclass(each)), None)
     if isinstance(kind, type) and isinstance(value, dict):
-        return _construct(kind, kind.__name__.lower(), value)
+        return construct(kind, kind.__name__.lower(), value)
     return value
 
 

@@ -9,8 +9,6 @@ from tamis.lab.instruments.timing import Spread, TimingSample
 
 YARDSTICK = "numpy"  # the matcher's name in results of the yardstick
 SCHEDULERS = ("naive", "sequential", "sub-order", "adaptive")  # from most to fewest evaluations
-COSTS = "costs"  # the figure in which predicates have different costs
-AS_DRAWN, AS_A_SET = "as drawn", "as a set"  # orders of predicates in subscriptions
 
 
 @dataclass(frozen=True)
@@ -239,36 +237,6 @@ class ChurnResult(_OfMatcher):
 
 
 @dataclass(frozen=True)
-class SchedulerResult:
-    """A scheduler on one setting of the experiments with expensive operators.
-
-    Evaluations and costs are means of an event over all draws of the workload; `low` and `high`
-    are the extremes of the means of single draws.
-    """
-
-    measurement: str
-    figure: str
-    title: str
-    scheduler: str
-    written: str  # order of predicates in subscriptions: "as drawn" or "as a set"
-    subscriptions: int
-    predicates: int
-    used: float  # predicates that some subscription has, mean of the draws
-    evaluated: float
-    low: float
-    high: float
-    cost: float  # of the evaluated predicates
-    ms: float  # to schedule an event, without the first; the median
-    first_ms: float  # to schedule the first event, for which the scheduler prepares its data
-    draws: int
-    events: int  # of each draw
-    goal: Goal | None = None  # of `evaluated`
-    cost_goal: Goal | None = None
-    ms_goal: Goal | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class OperatorResult:
     """An engine with real operators and one scheduler."""
 
@@ -291,6 +259,35 @@ class OperatorResult:
 
 
 @dataclass(frozen=True)
+class DoorResult:
+    """An engine as users call it, next to what they would write without it, in turns.
+
+    `value` and `baseline_value` are medians of the rounds in `unit`: a time, or things a second.
+    """
+
+    measurement: str
+    row: str
+    title: str
+    matcher: str
+    subscriptions: int
+    baseline: str
+    matches: float  # subscriptions an event, on average
+    value: float
+    unit: str
+    low: float
+    high: float
+    each: Spread | None  # single calls, in microseconds
+    baseline_value: float
+    times: float  # how many times faster than the baseline: the median, and the extremes
+    times_low: float
+    times_high: float
+    goal: Goal | None  # of `value`
+    compared: int  # events whose answers agreed with those of `scan`, here and in the baseline
+    rounds: int
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class MemoryCourse:
     """The memory of a process over time."""
 
@@ -309,8 +306,8 @@ Result = (
     | ResidualResult
     | ScaleResult
     | ChurnResult
-    | SchedulerResult
     | OperatorResult
+    | DoorResult
     | MemoryCourse
 )
 
@@ -323,7 +320,7 @@ KINDS: dict[str, type[Result]] = {
     "residuals": ResidualResult,
     "point": ScaleResult,
     "churn": ChurnResult,
-    "schedule": SchedulerResult,
     "operatorrun": OperatorResult,
     "memory": MemoryCourse,
+    "door": DoorResult,
 }

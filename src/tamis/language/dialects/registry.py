@@ -39,6 +39,21 @@ _TABLE: dict[str, DialectEntry] = {
             "tamis.language.dialects.native:read",
             'the language of tamis: price < 5 and kind = "oak"',
         ),
+        DialectEntry(
+            "eventbridge",
+            "tamis.language.dialects.eventbridge:read",
+            'event patterns of Amazon EventBridge: {"source": ["aws.ec2"]}',
+        ),
+        DialectEntry(
+            "sql",
+            "tamis.language.dialects.sql:read",
+            "WHERE clauses of SQL: price < 5 AND kind LIKE 'oak%'",
+        ),
+        DialectEntry(
+            "cesql",
+            "tamis.language.dialects.cesql.dialect:read",
+            "CloudEvents SQL: type = 'sold' AND subject LIKE 'oak%'",
+        ),
     )
 }
 _REGISTRY = Registry("language", ConditionError, _TABLE)

@@ -10,12 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
+from tamis.encode.shapes.shape_code import EventShape
 from tamis.encode.terms import Terms
 from tamis.files.arrays import Int32s, add_prefix, flatten, offsets, take_prefix
 from tamis.files.saved_checks import array_of, require, whole, within
 from tamis.match.base import Matches, Slots
 from tamis.match.bitmaps import Bitmaps
-from tamis.match.capabilities import AnswersInBits, Plans, RunsInThreads, Savable
+from tamis.match.capabilities import (
+    AnswersInBits,
+    MatchesShapes,
+    Plans,
+    RunsInThreads,
+    Savable,
+)
 from tamis.match.default.index_updates import insert_all, remove_all
 from tamis.match.default.passes.buffers import AnswerBuffers
 from tamis.match.default.passes.frame import Framed, own
@@ -24,6 +31,7 @@ from tamis.match.default.planning.costs import costs
 from tamis.match.default.planning.description import describe_plan
 from tamis.match.default.planning.event_sample import EventSample, EventWatch
 from tamis.match.default.planning.layout import SurveyedClauses, in_order, lay_out
+from tamis.match.default.single_events import SingleEvents
 from tamis.match.default.structure.buckets import LIVE as ENTRIES
 from tamis.match.default.structure.family import BLOCK, LIVE, TOP, blocks_of
 from tamis.match.default.structure.packed_clauses import PackedTable
@@ -46,7 +54,7 @@ _STEP = 16  # clauses moved for a batch: this times events^0.75
 _FEWER = 32  # clauses moved per add or remove, which should stay fast
 
 
-class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
+class Tamis(AnswersInBits, MatchesShapes, Plans, RunsInThreads, Savable):
     """Places each clause where it costs least; matches a batch against all places together.
 
     A clause is placed in one of three structures. A clause that requires a rare value or a narrow
@@ -63,18 +71,18 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     Clauses then move to it, a few with each call. A plan based on a handful of events is
     provisional: once there are enough events, all clauses are laid out again in one step.
 
-    add O(attributes × cells) bits or O(1) entries, remove likewise. match O(clauses × columns /
-    512) lines, plus the candidates visited.
-
     With `threads`, a batch is split by events, or, if it has few events, by blocks of clauses. 0
     means one thread per processor.
+
+    add O(attributes × cells) bits or O(1) entries, remove likewise. match O(clauses × columns /
+    512) lines, plus the candidates visited.
     """
 
     layout = 2
     table_type = PackedTable
     clauses: PackedTable
     tally_type = WorkTally
-    tally: WorkTally
+    _tally: WorkTally
 
     def clear(self) -> None:
         self._index: Framed[RoutedIndex] | None = None
@@ -91,7 +99,8 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
 
     def _make_buffers(self) -> None:
         """Create the threads and buffers, which are not pickled."""
-        self._workers = WorkerPool(self.tally)
+        self._workers = WorkerPool(self._tally)
+        self._singles = SingleEvents(self._workers.first)
         self._answers, self._copies = AnswerBuffers(), AnswerBuffers()
         self._rows = AnswerBuffers(np.uint64)
 
@@ -100,12 +109,18 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
 
         The clause table is complete. The next batch lays all clauses out again.
         """
-        self._index = self._next = self._bits = self._planning = None
+        self._index = self._next = self._planning = None
+        self._changed()
         self._moving = np.zeros(0, np.int64)
 
+    def reset(self) -> None:
+        self._changed()
+        super().reset()
+
     def __getstate__(self) -> dict[str, Any]:
+        self._singles.count(self._tally)
         kept = dict(self.__dict__, _planning=None)
-        for name in ("_workers", "_answers", "_copies", "_rows"):
+        for name in ("_workers", "_singles", "_answers", "_copies", "_rows"):
             del kept[name]
         for name in ("_index", "_next"):
             kept[name] = None if kept[name] is None else kept[name].record  # without addresses
@@ -125,7 +140,31 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
             part.nbytes for index in self._indexes() for part in flatten(index.record).values()
         )
 
+    @property
+    def tally(self) -> WorkTally:
+        """The work so far. That of single events is added when somebody asks."""
+        self._singles.count(self._tally)
+        return self._tally
+
+    def _changed(self) -> None:
+        """The index or the clauses have changed: forget what depends on them."""
+        self._bits = None
+        self._singles.forget()
+        self._singles.count(self._tally)  # they may be replaced
+
     # -- events ------------------------------------------------------------------------------------
+
+    def match_shape(self, shape: EventShape) -> Int32s | None:
+        singles = self._singles
+        if not singles.fitted:
+            one = self._next is None and self._index is not None and self.threads == 1
+            if not one or self._stale():
+                return None
+            assert self._index is not None
+            singles.renew(self._index, self.clauses)
+        if self._planning is not None or not self._watch.see_one(shape):
+            return None
+        return singles.match(shape)
 
     def find(self, batch: EventBatch) -> Matches:
         self._prepare(batch)
@@ -178,7 +217,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     # -- clauses -----------------------------------------------------------------------------------
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
-        self._bits = None
+        self._changed()
         self._came += len(slots)
         if self._index is None:
             return  # the first batch of events lays out all clauses together
@@ -189,7 +228,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
             self._move(_FEWER)
 
     def drop_clauses(self, slots: Slots) -> None:
-        self._bits = None
+        self._changed()
         for index in self._indexes():
             kind = index.record.kind  # each clause is in one of the two indexes
             mine = slots[slots < len(kind)]
@@ -289,7 +328,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
             self.rebuild()
             raise
         self._watch.planned(sample)
-        self._bits = None
+        self._changed()
 
     def _move(self, many: int) -> None:
         """Move some clauses to the next index. When all have moved, it becomes the index."""
@@ -302,7 +341,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
             some = some[kind[some] != NOWHERE]  # the others were removed, or added to the next
             remove_all(self._index, self.clauses.view, some)
             self._next = insert_all(self._next, self.clauses.view, some)
-            self._bits = None
+            self._changed()
             if not len(self._moving):
                 self._index, self._next = self._next, None
         except BaseException:

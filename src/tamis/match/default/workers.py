@@ -105,7 +105,8 @@ class MatchWorker:
         """The buffers, where `find_matches` leaves its results."""
         return self._buffers.record
 
-    def _fit(self, index: RoutedIndex, width: int, events: int, pairs: int) -> None:
+    def fit(self, index: RoutedIndex, width: int, events: int, pairs: int) -> None:
+        """Make the buffers large enough for so many events and pairs."""
         buffers = fitting_buffers(self.buffers, index, width, events, pairs)
         if buffers is not self.buffers:
             self._buffers = Framed(buffers)
@@ -116,7 +117,7 @@ class MatchWorker:
         """Match a work unit. Bitmaps go to `words`, one row per event, or stay in the buffers."""
         index = part.of
         starts, attribute, code = cut(pairs, part.first, part.last)
-        self._fit(index, table.width, part.last - part.first, len(code))
+        self.fit(index, table.width, part.last - part.first, len(code))
         counts = np.empty(part.last - part.first, np.int64)
         dense = bool(index.dense.head[LIVE]) and part.blocks[0] == 0
         stride = WORDS * blocks_of(index.dense) if dense else 0
@@ -130,7 +131,11 @@ class MatchWorker:
             )  # fmt: skip
             if status == DONE:
                 return PartialAnswer(counts, sure, verified, stride)
-            self._buffers = Framed(larger_buffers(self.buffers, status))
+            self.enlarge(status)
+
+    def enlarge(self, lacking: int) -> None:
+        """Double the buffer that was too small."""
+        self._buffers = Framed(larger_buffers(self.buffers, lacking))
 
     def match_chunk(
         self, index: Framed[RoutedIndex], table: PackedTable, pairs: Pairs, counts: Int64s,
@@ -138,7 +143,7 @@ class MatchWorker:
     ) -> tuple[Int32s, int]:  # fmt: skip
         """Find and write the matches in one call. Returns `out`, or a longer array, and its end."""
         starts, attribute, code = pairs
-        self._fit(index.record, table.width, len(counts), len(code))
+        self.fit(index.record, table.width, len(counts), len(code))
         clauses = table.view
         while True:
             frames = (index.frame, self._buffers.frame)
@@ -148,7 +153,7 @@ class MatchWorker:
             if status == OUT:
                 out = wider(out, used, end)
             else:
-                self._buffers = Framed(larger_buffers(self.buffers, status))
+                self.enlarge(status)
 
 
 class WorkerPool:

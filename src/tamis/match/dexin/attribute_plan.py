@@ -16,6 +16,7 @@ from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.index.kernel import kernel
 
 FIRST_FIT, OPTIMAL, EXCLUSIVE, INCLUSIVE = 0, 1, 2, 3
+GIVEN = 4  # the caller has decided
 WIDEST = 22  # maximum number of attributes whose subsets an optimal plan tries: four million
 
 
@@ -32,7 +33,8 @@ class PlannedAttributes(NamedTuple):
 def make_plan(candidates: PlannedAttributes, many: int, how: int) -> tuple[Int64s, float]:
     """Plan for the first `many` candidates; returns their order by ρ and the cost μ."""
     order = np.argsort(candidates.rate[:many])
-    candidates.exclusive[:many] = how == EXCLUSIVE
+    if how != GIVEN:
+        candidates.exclusive[:many] = how == EXCLUSIVE
     if how == FIRST_FIT:
         _first_fit(candidates, order)
     elif how == OPTIMAL:

@@ -17,7 +17,7 @@ from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_right
-from tamis.match.dexin.edges import cut, sorted_ends
+from tamis.match.dexin.edges import EQUAL_WIDTH, between, cut, sorted_ends
 
 CELLS = 31  # maximum: two bits per cell plus one fit into a word
 ANY = 1  # the branch of clauses that do not constrain the attribute
@@ -46,13 +46,21 @@ def empty_grid(levels: int, width: int) -> CellGrid:
     )
 
 
-def choose(
-    attribute: Int32s, low: Int64s, high: Int64s, levels: int, cells: int, overlap: float
-) -> CellGrid:
+class GridShape(NamedTuple):
+    """How a grid is cut: levels, cells of a level, overlap of cells, sort of edges."""
+
+    levels: int
+    cells: int
+    overlap: float
+    edges: str
+
+
+def choose(attribute: Int32s, low: Int64s, high: Int64s, shape: GridShape) -> CellGrid:
     """A grid over the attributes whose cells rule out the most intervals, best first.
 
     Only the most frequent attributes are considered.
     """
+    levels = shape.levels
     grid = empty_grid(levels, int(attribute.max(initial=-1)) + 1)
     uses = np.bincount(attribute)
     frequent = np.argsort(-uses, kind="stable")[: 4 * levels]
@@ -60,7 +68,7 @@ def choose(
     for a in frequent[uses[frequent] > 0].tolist():
         mine = attribute == a
         ends = sorted_ends(low[mine], high[mine])
-        edges = cut(ends, cells)
+        edges = cut(ends, shape.cells, shape.edges)
         first = np.searchsorted(edges, low[mine], side="right")
         last = np.searchsorted(edges, high[mine], side="right")
         share = (last - first + 1) / (len(edges) + 1)
@@ -71,18 +79,37 @@ def choose(
         grid.attribute[level] = a
         grid.cells[level] = len(edges) + 1
         grid.edge[level, : len(edges)] = edges
-        # Ranks of the edges among the ends, and of both sides of the domain.
-        ranks = np.concatenate([[0], np.searchsorted(ends, edges), [len(ends)]])
-        reach = (overlap * np.diff(ranks)).astype(np.int64)
-        for cell in range(len(edges)):  # extend both neighbours of each edge into each other
-            grid.lower[level, cell + 1] = ends[ranks[cell + 1] - reach[cell]]
-            beyond = ranks[cell + 1] + reach[cell + 1]
-            grid.upper[level, cell] = ends[min(beyond, len(ends) - 1)] - 1
+        extend = _extend_by_width if shape.edges == EQUAL_WIDTH else _extend_by_rank
+        extend(ends, edges, shape.overlap, grid.lower[level], grid.upper[level])
     return grid
 
 
+def _extend_by_rank(
+    ends: Int64s, edges: Int64s, overlap: float, lower: Int64s, upper: Int64s
+) -> None:
+    """Extend both neighbours of each edge by a share of the other's ends."""
+    # Ranks of the edges among the ends, and of both sides of the domain.
+    ranks = np.concatenate([[0], np.searchsorted(ends, edges), [len(ends)]])
+    reach = (overlap * np.diff(ranks)).astype(np.int64)
+    for cell in range(len(edges)):
+        lower[cell + 1] = ends[ranks[cell + 1] - reach[cell]]
+        beyond = ranks[cell + 1] + reach[cell + 1]
+        upper[cell] = ends[min(beyond, len(ends) - 1)] - 1
+
+
+def _extend_by_width(
+    ends: Int64s, edges: Int64s, overlap: float, lower: Int64s, upper: Int64s
+) -> None:
+    """Extend both neighbours of each edge by a share of the other's width."""
+    if len(edges):
+        limits = [int(ends[0]), *edges.tolist(), int(ends[-1])]
+        for cell, edge in enumerate(edges.tolist()):
+            lower[cell + 1] = between(limits[cell], edge, np.array([1 - overlap]))[0]
+            upper[cell] = between(edge, limits[cell + 2], np.array([overlap]))[0] - 1
+
+
 @kernel
-def branches_of(clauses: ClauseArrays, slot: int, grid: CellGrid, most: int, out: Int64s) -> None:
+def branches_of(clauses: ClauseArrays, slot: int, grid: CellGrid, most: float, out: Int64s) -> None:
     """Write the branches of a clause on each level, for at most `most` paths.
 
     If there are more paths, the clause goes to `ANY` on the level with the most branches; this
@@ -105,8 +132,8 @@ def branches_of(clauses: ClauseArrays, slot: int, grid: CellGrid, most: int, out
         paths = 1.0  # a float: 31 cells on 16 levels overflow an integer
         widest = 0
         for level in range(len(out)):
-            paths *= _count(out[level])
-            if _count(out[level]) > _count(out[widest]):
+            paths *= count_branches(out[level])
+            if count_branches(out[level]) > count_branches(out[widest]):
                 widest = level
         if paths <= most:
             break
@@ -127,14 +154,14 @@ def _cover(clauses: ClauseArrays, row: int, after: int, grid: CellGrid, level: i
             if within and first < last and after - row == 1:
                 return 1 << (1 + CELLS + cell)
             covered |= 1 << (1 + cell)
-    if _count(covered) == cells:
+    if count_branches(covered) == cells:
         return ANY  # every value meets it
     return covered
 
 
 @kernel
-def _count(bits: int) -> int:
-    """The number of set bits."""
+def count_branches(bits: int) -> int:
+    """The number of branches in a set."""
     n = 0
     while bits:
         bits &= bits - 1

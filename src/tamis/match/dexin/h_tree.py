@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.errors import MatcherError
 from tamis.files.arrays import Int32s, Int64s, zeros
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
@@ -20,20 +21,15 @@ from tamis.index.postings import Postings
 from tamis.index.tuple_map import TupleMap, Tuples, find
 from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.dexin.grid import (
-    ANY,
-    CELLS,
-    CellGrid,
-    branches_met,
-    branches_of,
-    choose,
-    empty_grid,
-)
-from tamis.match.options import real_number, whole_number
+from tamis.match.dexin.clones import admit, branches_of_all, parts, paths_to_levels, step
+from tamis.match.dexin.edges import EQUAL_DEPTH, EQUAL_WIDTH
+from tamis.match.dexin.grid import ANY, CELLS, CellGrid, GridShape, branches_met, choose, empty_grid
+from tamis.match.options import choice, real_number, whole_number
 
 Ids = Callable[[Int64s, Int64s], Int64s]
+Steps = list[tuple[Int64s, Int64s]]
 _ATTRIBUTES = 16  # maximum
-_CHUNK = 8192  # clauses inserted at a time, to bound the temporary memory
+_LIMIT = 4 << 30
 
 
 class Guards(NamedTuple):
@@ -53,19 +49,25 @@ class HTree(Matcher):
 
     add, remove O(clones) plus, for remove, a search of their buckets; match O(nodes met, at worst
     4 ** attributes, + clauses in their buckets).
+
     H-Tree, TPDS 2015, as outlined in DEXIN; the rest is a reconstruction. The `attributes` levels
     are the attributes that rule out the most clauses, with `cells` cells each, extended by
-    `overlap` of the next cell. Cells are equi-depth over the ends of the terms, not of equal width.
-    Clauses that do not constrain a level have a separate branch instead of a clone in every cell. A
-    clause with more than `max_clones` clones also uses that branch, on its widest level first; a
-    clause that is wide on every level thus ends in a bucket that every event reaches. Cells covered
-    by clones and cells that enclose ranges are separate, so that an event meets no clause twice,
-    unless it has several values. Each clause keeps its narrowest term, if possible on an attribute
-    without a level, as a guard beside its slot; the guard is tested before the whole clause. Levels
-    are chosen again after as many additions as there were clauses.
+    `overlap` of the next cell. Cells are equi-depth over the ends of the terms, unless
+    `edges="equal-width"`. Clauses that do not constrain a level have a separate branch instead of a
+    clone in every cell. A clause with more than `max_clones` clones also uses that branch, on its
+    widest level first; a clause that is wide on every level thus ends in a bucket that every event
+    reaches. `max_clones=0` sets no cap, as in the paper. The clones of wide ranges multiply over
+    the levels, so subscriptions are then refused if, by an upper estimate, the tree would need more
+    than `max_bytes`. Cells covered by clones and cells that enclose ranges are separate, so that an
+    event meets no clause twice, unless it has several values. Each clause keeps its narrowest term,
+    if possible on an attribute without a level, as a guard beside its slot; the guard is tested
+    before the whole clause. Levels are chosen again after as many additions as there were clauses.
     It is slower than `scan` when ranges are wide (DEXIN's workload) or clauses constrain few
     attributes: an event then reaches many buckets, and verifying clauses one by one costs more than
     comparing columns.
+
+    Tally: `predicates` has the guards and terms compared, `nodes` the nodes visited,
+    `subscriptions` the clauses verified.
     """
 
     attributes = whole_number(6, "attributes that become levels", least=1, most=_ATTRIBUTES)
@@ -73,7 +75,12 @@ class HTree(Matcher):
     overlap = real_number(
         0.25, "share of the next cell by which a cell is extended", least=0, most=1
     )
-    max_clones = whole_number(64, "buckets that a clause may be in", least=1)
+    max_clones = whole_number(64, "buckets that a clause may be in; 0 means any number", least=0)
+    edges = choice(EQUAL_DEPTH, "where cells are cut", EQUAL_DEPTH, EQUAL_WIDTH)
+    max_bytes = whole_number(
+        _LIMIT, "bytes of the tree at most, if clones have no cap", least=1, most=1 << 40
+    )
+    _bounded = True  # whether `max_bytes` holds
 
     def clear(self) -> None:
         self._clear_tree(empty_grid(self.attributes, 0))
@@ -103,47 +110,89 @@ class HTree(Matcher):
         self._nodes.check()
         self._buckets.check()
         live = self.clauses.live_slots()
-        ids, clause = self._walk(live, self._nodes.find)[-1]
-        held = zip(*self._buckets.flat(), strict=True)
-        assert sorted(held) == sorted(zip(ids, live[clause], strict=True))
-        assert np.bincount(clause, minlength=1).max() <= self.max_clones
+        wanted: list[tuple[int, int]] = []
+        for part, steps in self._walk(live, self._nodes.find):
+            ids, clause = steps[-1]
+            wanted += zip(ids, part[clause], strict=True)
+            assert np.bincount(clause, minlength=1).max() <= self._most_clones
+        assert sorted(zip(*self._buckets.flat(), strict=True)) == sorted(wanted)
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
-        self._since_choice += len(slots)
-        if self._since_choice > max(64, self._at_choice):
+        due = self._since_choice + len(slots) > max(64, self._at_choice)
+        if due:
+            due = self._choose(slots)
+        elif self.max_clones == 0:
+            self._admit(self._grid, slots, self._buckets.total)
+        if due:
             slots = self.clauses.live_slots()
-            terms = self.terms(slots)
-            some = terms.kind == SOME
-            rows = (terms.attribute[some], terms.low[some], terms.high[some])
-            self._clear_tree(choose(*rows, self.attributes, self.cells, self.overlap))
             self._since_choice, self._at_choice = 0, len(slots)
+        else:
+            self._since_choice += len(slots)
         self._guards = Guards(*(grown(each, self.clauses.slots, -1) for each in self._guards))
         _guard(self.clauses.view, slots, self._grid, self._guards)
-        for start in range(0, len(slots), _CHUNK):
-            chunk = slots[start : start + _CHUNK]
-            ids, clause = self._walk(chunk, lambda *keys: self._nodes.add(*keys)[0])[-1]
-            self._buckets.append(ids, chunk[clause])
+        for part, steps in self._walk(slots, lambda *keys: self._nodes.add(*keys)[0]):
+            ids, clause = steps[-1]
+            self._buckets.append(ids, part[clause])
 
     def drop_clauses(self, slots: Slots) -> None:
-        for start in range(0, len(slots), _CHUNK):
-            chunk = slots[start : start + _CHUNK]
-            steps = self._walk(chunk, self._nodes.find)
+        for part, steps in self._walk(slots, self._nodes.find):
             ids, clause = steps[-1]
-            self._buckets.remove(ids, chunk[clause])
+            self._buckets.remove(ids, part[clause])
             for ids, _ in steps:
                 self._nodes.remove(ids)
 
-    def _walk(self, slots: Slots, ids_of: Ids) -> list[tuple[Int64s, Int64s]]:
-        """For each level, the ids of the nodes that clauses reach, and the clause positions."""
-        branches = _branches(self.clauses.view, slots, self._grid, self.max_clones)
-        nodes, clause = np.zeros(len(slots), np.int64), np.arange(len(slots))
-        steps = []
-        for level in range(self.attributes):
-            keys, clause = _step(nodes, clause, branches[:, level])
-            ids = ids_of(np.arange(0, len(keys) + 1, 2), keys)
-            steps.append((ids, clause))
-            nodes = ids + 1
-        return steps
+    def rebuild(self) -> None:
+        self._bounded = False  # what was accepted once must not be refused
+        try:
+            super().rebuild()
+        finally:
+            self._bounded = True
+
+    def _choose(self, slots: Slots) -> bool:
+        """Choose the levels for all clauses. False if only the present levels hold the new ones."""
+        live = self.clauses.live_slots()
+        terms = self.terms(live)
+        some = terms.kind == SOME
+        rows = (terms.attribute[some], terms.low[some], terms.high[some])
+        shape = GridShape(self.attributes, self.cells, self.overlap, self.edges)
+        grid = choose(*rows, shape)
+        if self.max_clones == 0:
+            try:
+                self._admit(grid, live, 0)
+            except MatcherError:
+                if not self._at_choice:
+                    raise
+                self._admit(self._grid, slots, self._buckets.total)
+                return False
+        self._clear_tree(grid)
+        return True
+
+    def _admit(self, grid: CellGrid, slots: Slots, held: int) -> None:
+        """Raise if a tree with `held` clones and those of the clauses would exceed the limit."""
+        if self._bounded:
+            branches = branches_of_all(self.clauses.view, slots, grid, self._most_clones)
+            admit(grid, paths_to_levels(branches), held, self.max_bytes)
+
+    @property
+    def _most_clones(self) -> float:
+        return float(self.max_clones) if self.max_clones else np.inf
+
+    def _walk(self, slots: Slots, ids_of: Ids) -> Iterator[tuple[Slots, Steps]]:
+        """Parts of the slots with, for each level, the nodes that the clauses of a part reach.
+
+        A step has the ids of the nodes, and the position in the part that each belongs to.
+        """
+        branches = branches_of_all(self.clauses.view, slots, self._grid, self._most_clones)
+        for part in parts(paths_to_levels(branches)[:, -1]):
+            clause = np.arange(part.stop - part.start)
+            nodes = np.zeros(len(clause), np.int64)
+            steps = []
+            for level in range(self.attributes):
+                keys, clause = step(nodes, clause, branches[part, level])
+                ids = ids_of(np.arange(0, len(keys) + 1, 2), keys)
+                steps.append((ids, clause))
+                nodes = ids + 1
+            yield slots[part], steps
 
 
 @kernel
@@ -167,37 +216,6 @@ def _guard(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, guards: Guards)
             if worth > best:
                 best = worth
                 guards.attribute[slot], guards.low[slot], guards.high[slot] = a, low, high
-
-
-@kernel
-def _branches(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, most: int) -> Int64s:
-    """The branches of each clause on each level."""
-    out = np.empty((len(slots), len(grid.cells)), np.int64)
-    for i in range(len(slots)):
-        branches_of(clauses, slots[i], grid, most, out[i])
-    return out
-
-
-@kernel
-def _step(nodes: Int64s, clause: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
-    """Step from each node into each branch of its clause: (node, branch) pairs, and the clauses."""
-    steps = 0
-    for i in range(len(nodes)):
-        left = branches[clause[i]]
-        while left:
-            left &= left - 1
-            steps += 1
-    keys = np.empty(2 * steps, np.int64)
-    clauses = np.empty(steps, np.int64)
-    n = 0
-    for i in range(len(nodes)):
-        left = branches[clause[i]]
-        while left:
-            keys[2 * n], keys[2 * n + 1] = nodes[i], left & -left
-            clauses[n] = clause[i]
-            left &= left - 1
-            n += 1
-    return keys, clauses
 
 
 @kernel

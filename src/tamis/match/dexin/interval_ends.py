@@ -1,12 +1,13 @@
-"""The ends of intervals by attribute and side, in cells of about equal population.
+"""The ends of intervals by attribute and side, in cells.
 
 Each attribute has one list per cell for its low ends, its high ends and its excluded values, and
 one list of the spans without a low end. A value violates all low ends in the cells above its own,
 all high ends in the cells below, and some ends in its own cell. An event that does not bind the
 attribute violates every span on it: those with a low end and those without.
 
-Cells are cut so that each holds the same number of ends, because codes have no common scale. They
-are rebuilt when the number of ends has doubled or fallen to a quarter.
+Cells are cut so that each holds the same number of ends, because codes have no common scale, or so
+that all are equally wide (see `edges`). They are rebuilt when the number of ends has doubled or
+fallen to a quarter.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
-from tamis.index.ordered_lists import KeyedLists, OrderedLists, bisect_right
+from tamis.index.ordered_lists import KeyedLists, bisect_right
 from tamis.match.dexin.bitset import Words, strike
+from tamis.match.dexin.edges import EQUAL_WIDTH, equal_width
+from tamis.match.dexin.linked_ends import LinkedLists
 from tamis.match.dexin.term_spans import Spans
 
 LOW, HIGH, NOT, NO_LOW = 0, 1, 2, 3
+_NO_LINKS = np.zeros(0, np.int32)
 _FEW = 32  # minimum ends per cell: for a rare attribute, one list is faster to read than many
 
 
@@ -39,6 +43,7 @@ class Ends(NamedTuple):
     lists: Lists
     keys: Int64s
     slots: Int32s
+    links: Int32s  # by node, if the lists are linked: the next node
 
 
 class _Entries(NamedTuple):
@@ -49,19 +54,20 @@ class _Entries(NamedTuple):
 
 
 class EndLists(HoldsArrays):
-    """Ends in cells; within a cell sorted by end (`ordered`) or in insertion order.
+    """Ends in cells; a cell is a list of `kind`: in insertion order, sorted by end, or linked.
 
     add, remove O(log cells + entries of the cell) per end; if sorted, an add moves part of the
     cell.
     """
 
-    def __init__(self, cells: int, ordered: bool) -> None:
+    def __init__(self, cells: int, edges: str, kind: type[KeyedLists | LinkedLists]) -> None:
         self._most = cells
-        self._ordered = ordered
+        self._even = edges == EQUAL_WIDTH
+        self._kind = kind
         super().__init__()
 
     def clear(self) -> None:
-        self._lists = OrderedLists() if self._ordered else KeyedLists()
+        self._lists = self._kind()
         none = np.zeros(0, np.int64)
         self._used, self._first, self._cells, self._cut, self._cuts = none, none, none, none, none
         self._numbered = 0  # lists in use
@@ -71,9 +77,10 @@ class EndLists(HoldsArrays):
     def view(self) -> Ends:
         """The arrays for kernels."""
         keys, slots = self._lists.pools
+        links = self._lists.links if isinstance(self._lists, LinkedLists) else _NO_LINKS
         return Ends(
             self._used, self._first, self._cells, self._cut, self._cuts,
-            self._lists.lists, keys, slots,
+            self._lists.lists, keys, slots, links,
         )  # fmt: skip
 
     @property
@@ -93,7 +100,8 @@ class EndLists(HoldsArrays):
         width = int(everything.attribute.max(initial=-1)) + 1
         ends = entries.side != NO_LOW
         self._used = np.unique(everything.attribute).astype(np.int64)
-        self._cuts, counts = _cut(entries.attribute[ends], entries.key[ends], width, self._most)
+        cut = _cut_evenly if self._even else _cut
+        self._cuts, counts = cut(entries.attribute[ends], entries.key[ends], width, self._most)
         self._cut = np.cumsum(counts) - counts
         self._cells = np.zeros(width, np.int64)
         self._cells[self._used] = counts[self._used] + 1
@@ -193,6 +201,21 @@ def _cut(attribute: Int32s, key: Int64s, width: int, most: int) -> tuple[Int64s,
                 n += 1
                 counts[a] += 1
     return cuts[:n].copy(), counts
+
+
+def _cut_evenly(attribute: Int32s, key: Int64s, width: int, most: int) -> tuple[Int64s, Int64s]:
+    """Like `_cut`, in cells of equal width."""
+    population = np.bincount(attribute, minlength=width)
+    first, last = np.full(width, HIGHEST), np.full(width, LOWEST)
+    np.minimum.at(first, attribute, key)
+    np.maximum.at(last, attribute, key)
+    counts = np.zeros(width, np.int64)
+    cuts = [np.zeros(0, np.int64)]
+    for a in np.flatnonzero(population >= 2 * _FEW).tolist():
+        cells = min(most, int(population[a]) // _FEW)
+        cuts.append(equal_width(int(first[a]), int(last[a]), cells))
+        counts[a] = len(cuts[-1])
+    return np.concatenate(cuts), counts
 
 
 @kernel

@@ -48,6 +48,7 @@ class OpIndex(Matcher):
 
     add O(predicates); remove O(predicates + lengths of their lists); match O(pivots · pairs +
     predicates in the lists), whether these are satisfied or not.
+
     OpIndex, VLDB 2014, as far as its abstract and public implementations describe it; `segments`
     words of `signature` bits come from these implementations. They hash attributes into lists by
     segment and compare the attribute. We keep one list per attribute, and per value of an equality,

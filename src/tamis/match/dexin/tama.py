@@ -18,8 +18,9 @@ from tamis.index.postings import Postings
 from tamis.index.slot_set import SlotSet
 from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.dexin.edges import EQUAL_DEPTH, EQUAL_WIDTH
 from tamis.match.dexin.value_hierarchy import LEVELS, Tables, ValueHierarchy, cells_of, lists_of
-from tamis.match.options import flag, whole_number
+from tamis.match.options import choice, flag, whole_number
 
 _BULK = 64  # from this many clauses on, a counting pass before writing beats sorting the entries
 _COUNT = 0xFFFF  # the low bits of a counter: cells met; the high bits: partly covered cells met
@@ -46,18 +47,23 @@ class Tama(Matcher):
 
     add, remove O(terms · levels) plus, for remove, a search of those cells; match O(levels · pairs
     + clauses met in the cells), which is N · M · (share of the domain that a term covers).
+
     TAMA, ICDCS 2011, as far as its abstract and public implementations describe it. `levels` (13,
     as in those) counts the whole domain as the first level. Cells are equi-depth over the ends of
-    the terms, not of equal width. An attribute with few ends has fewer levels, and its result is
-    exact. Tables are rebuilt after as many additions of rows as there were rows. `excludes`,
-    `missing` and a second term on one attribute are not intervals; clauses with these are verified
-    with either setting. It counts a clause for each satisfied attribute. Wide ranges on many
-    attributes (DEXIN's workload) therefore make it slower than `scan`, which leaves a clause at the
-    first false term.
+    the terms, and an attribute with few ends has fewer levels and an exact result;
+    `edges="equal-width"` follows the paper. Tables are rebuilt after as many additions of rows as
+    there were rows. `excludes`, `missing` and a second term on one attribute are not intervals;
+    clauses with these are verified with either setting. It counts a clause for each satisfied
+    attribute. Wide ranges on many attributes (DEXIN's workload) therefore make it slower than
+    `scan`, which leaves a clause at the first false term.
+
+    Tally: `predicates` has the terms verified, `nodes` the cells visited, `subscriptions` the
+    additions.
     """
 
     levels = whole_number(13, "levels of the hierarchy of cells", least=1, most=LEVELS)
     exact = flag(False, "verify what is found, for an exact answer")
+    edges = choice(EQUAL_DEPTH, "where cells are cut", EQUAL_DEPTH, EQUAL_WIDTH)
 
     def clear(self) -> None:
         self._clear_lists()
@@ -66,7 +72,7 @@ class Tama(Matcher):
         self._at_cut = 0  # number of rows at that time
 
     def _clear_lists(self) -> None:
-        self._hierarchy = ValueHierarchy(self.levels)
+        self._hierarchy = ValueHierarchy(self.levels, self.edges)
         self._postings = Postings()
         self._always = SlotSet()  # clauses with no counted term
         self._wanted = zeros(Wanted)

@@ -43,12 +43,14 @@ class Tables(NamedTuple):
 class ValueHierarchy(HoldsArrays):
     """The tables of all attributes, each built when its attribute first occurs, then fixed.
 
-    Cells hold about the same number of interval ends. An attribute with fewer distinct ends than
-    bottom cells gets a table just deep enough that every interval is a union of cells.
+    Cells hold about the same number of interval ends; an attribute with fewer distinct ends than
+    bottom cells gets a table just deep enough that every interval is a union of cells. Or cells are
+    of equal width (see `edges`).
     """
 
-    def __init__(self, levels: int) -> None:
+    def __init__(self, levels: int, edges: str) -> None:
         self._cells = 1 << (levels - 1)
+        self._edges = edges
         self.view = zeros(Tables)
         self.lists = 0  # number of lists
 
@@ -69,7 +71,7 @@ class ValueHierarchy(HoldsArrays):
         order = fresh[np.argsort(attribute[fresh], kind="stable")]
         attributes, begin = np.unique(attribute[order], return_index=True)
         for a, rows in zip(attributes.tolist(), np.split(order, begin[1:]), strict=True):
-            found = cut(sorted_ends(low[rows], high[rows]), self._cells)
+            found = cut(sorted_ends(low[rows], high[rows]), self._cells, self._edges)
             edges.append(found)
             start[a], size[a] = top, len(found)
             depth[a] = 1 + len(found).bit_length()

@@ -20,7 +20,9 @@ from tamis.index.postings import Postings
 from tamis.index.slot_set import SlotSet
 from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.gryphon.factoring import Factored, Factoring, roots_of
+from tamis.match.gryphon.factored_tests import FactoredTests
+from tamis.match.gryphon.factoring import Factored, roots_of
+from tamis.match.gryphon.general_successors import general_successors, leap_general
 from tamis.match.gryphon.level_tree import LevelTree
 from tamis.match.gryphon.match_tree import (
     AT_MOST,
@@ -32,7 +34,7 @@ from tamis.match.gryphon.match_tree import (
     child,
 )
 from tamis.match.gryphon.related_tests import RelatedTests
-from tamis.match.gryphon.successors import Successors, leap, successors
+from tamis.match.gryphon.successors import Successors, leap, refined, successors
 from tamis.match.options import choice, flag, real_number, whole_number
 
 
@@ -43,6 +45,7 @@ class Search(NamedTuple):
     factored: Factored
     follow: Successors
     leaps: bool  # whether the search uses `follow`
+    levels: bool  # whether the tree has levels
     lists: Lists
     slots: Int32s
     exact: Int8s  # by slot
@@ -65,16 +68,18 @@ class Aguilera(Matcher):
 
     `tree="equality"`: one level per attribute; edges are values. A clause's path consists of its
     equalities. All other predicates (ranges, a second value of `contains`, ...) are verified at the
-    leaf. Only this tree has levels and accepts the remaining options.
+    leaf.
 
-    `collapse` omits nodes with only a star edge; it pays when attributes are rarely tested.
-    `successors` annotates each node with the nodes to visit after a dead end, so that the search
-    does not examine attributes again at nodes that it only passes through. The annotations are
-    static: the first match after a change recomputes them, at the cost of the whole tree. `factor`
-    is the number of index attributes; there is one tree for each combination of their values and
-    one for other values. A clause that does not constrain an index attribute is in all of its
-    trees. Attributes that would put a clause into more than `replication` trees on average are
-    skipped. (Changes may double this average; then the trees are rebuilt.)
+    `collapse` omits nodes with only a star edge; it pays when attributes are rarely tested. The
+    general tree never has such nodes. `successors` annotates each node with the nodes to visit
+    after a dead end, so that the search does not repeat tests at nodes that it only passes through;
+    `aggressive` drops those that the dead end rules out. The annotations are static: the first
+    match after a change recomputes them, at the cost of the whole tree. `factor` is the number of
+    index attributes; there is one tree for each combination of their values and one for other
+    values. A clause that does not constrain an index attribute is in all of its trees; one with a
+    range is, in the general tree, in those of the values in the range. Attributes that would put a
+    clause into more than `replication` trees on average are skipped. (Changes may double this
+    average; then the trees are rebuilt.)
     Clauses with nothing to test in the tree are verified for every event.
 
     add O(descent), remove O(path + clauses of the leaf), both for each tree that contains the
@@ -82,6 +87,7 @@ class Aguilera(Matcher):
     then most popular. match O(nodes visited): expected O(subscriptions^(1 - λ)),
     λ = ln V / (ln V + ln (K + 1)), for uniform events over K attributes of V values and equalities
     only.
+
     Aguilera et al., PODC 1999; Le Subscribe, figure 7.
 
     Not in the paper: removal; unbound attributes (only the star edge) and several values (the edges
@@ -95,6 +101,9 @@ class Aguilera(Matcher):
     visits more nodes than there are clauses, each a cache miss, and is inherently slower than
     `scan`. The equality tree is slower too when equalities are few, because most predicates are
     verified.
+
+    Tally: `nodes` has the nodes visited, `predicates` the tests and the terms verified,
+    `subscriptions` the clauses at the leaves reached.
     """
 
     tree = choice(
@@ -105,14 +114,18 @@ class Aguilera(Matcher):
     factor = whole_number(0, "attributes with a tree for each of their values", least=0)
     replication = real_number(8.0, "trees that a clause may be in, in the mean", least=1)
 
+    aggressive = flag(False, "drop successors that a dead end rules out")
+
     def check_options(self) -> None:
-        if self.tree == "general" and (self.collapse or self.successors or self.factor):
-            raise MatcherError("collapse, successors and factor need levels: tree='equality'")
+        if self.aggressive and not self.successors:
+            raise MatcherError("aggressive is about successors; set successors=True as well")
 
     def clear(self) -> None:
-        self._shape: RelatedTests | LevelTree
+        self._shape: RelatedTests | FactoredTests | LevelTree
         if self.tree == "equality":
             self._shape = LevelTree(self.collapse, self.factor, self.replication)
+        elif self.factor:
+            self._shape = FactoredTests(self.factor, self.replication)
         else:
             self._shape = RelatedTests()
         self._postings = Postings()
@@ -143,7 +156,7 @@ class Aguilera(Matcher):
             self._lay_out()
         tree = self.match_tree.view
         if self._follow is None:
-            self._follow = successors(tree, self.match_tree.top if self.successors else 0)
+            self._follow = self._annotated()
         factored = self._factored
         keys = len(self._exact) if len(factored.attribute) else 0
         search = Search(
@@ -151,6 +164,7 @@ class Aguilera(Matcher):
             factored,
             self._follow,
             self.successors,
+            self.tree == "equality",
             self._postings.lists,
             self._postings.slots,
             self._exact,
@@ -159,6 +173,15 @@ class Aguilera(Matcher):
         )
         stamp = self._counters.stamps(len(batch))
         return self.run(_match, batch, search, stamp)
+
+    def _annotated(self) -> Successors:
+        tree, top = self.match_tree.view, self.match_tree.top
+        if not self.successors:
+            return successors(tree, 0)
+        if self.tree == "general":
+            return general_successors(tree, top, self.aggressive)
+        plain = successors(tree, top)
+        return refined(tree, top, plain) if self.aggressive else plain
 
     def check(self) -> None:
         super().check()
@@ -179,7 +202,7 @@ class Aguilera(Matcher):
 
     @property
     def _factored(self) -> Factored:
-        return self._shape.factoring.view if isinstance(self._shape, LevelTree) else _UNFACTORED
+        return self._shape.factoring.view
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
         if len(self.clauses) > 2 * self._built + 16:
@@ -217,9 +240,6 @@ class Aguilera(Matcher):
         self._follow = None
 
 
-_UNFACTORED = Factoring().view
-
-
 @kernel
 def _match(
     events: Pairs, clauses: ClauseArrays, width: int, search: Search, stamp: int
@@ -242,7 +262,11 @@ def _match(
         visits = 0
         trees = roots_of(search.factored, first, last, code, roots)
         for i in range(trees):
-            if search.leaps and not several:
+            if search.leaps and not several and not search.levels:
+                stack, lists, many, visited = leap_general(
+                    search.tree, search.follow, roots[i], first, last, code, stack, lists, many
+                )
+            elif search.leaps and not several:
                 stack, lists, many, visited = leap(
                     search.tree, search.follow, roots[i], first, last, code, stack, lists, many
                 )

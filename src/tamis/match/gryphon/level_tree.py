@@ -17,17 +17,19 @@ import numpy as np
 
 from tamis.files.arrays import Bools, Int8s, Int64s, offsets
 from tamis.index.clauses import ClauseArrays
-from tamis.index.elementary_predicates import (
-    EXACT,
-    VERIFY,
-    elementary_predicates,
-    key_predicates,
-    predicates_of,
-)
+from tamis.index.elementary_predicates import EXACT, VERIFY
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.match.gryphon.attribute_order import AttributeOrder
-from tamis.match.gryphon.factoring import Factored, Factoring, factor_of, rank_of
+from tamis.match.gryphon.factoring import (
+    EdgeLabels,
+    Factored,
+    Factoring,
+    factor_of,
+    labels_of,
+    rank_of,
+    root_of,
+)
 from tamis.match.gryphon.match_tree import (
     BOTTOM,
     EXAMINE,
@@ -48,15 +50,6 @@ from tamis.match.gryphon.match_tree import (
 _ROOM = 1 << 18  # at most this many nodes are created between two reservations
 _LEVELS = 64  # limit for a plain tree, in which every clause costs one node per level
 _ROOT, _STAR, _VALUE = 0, 1, 2  # how a node is attached
-
-
-class EdgeLabels(NamedTuple):
-    """The equalities of clause i are `starts[i]:starts[i + 1]`, one per attribute."""
-
-    starts: Int64s
-    attribute: Int64s
-    value: Int64s
-    whole: Bools  # whether the clause has no other predicates
 
 
 class Paths(NamedTuple):
@@ -103,7 +96,7 @@ class LevelTree(HoldsArrays):
         """Create paths for clauses. The first clauses decide which attributes are factored out."""
         labels = labels_of(clauses, slots)
         if self._factor and len(self.tree) == 0:
-            self.factoring.choose(*labels[:3], self._factor, self._replication)
+            self.factoring.choose(labels, self._factor, self._replication, False)
             self.tree = MatchTree(self.factoring.roots)
         ordinary = ~np.isin(labels.attribute, self.factoring.view.attribute)
         self._order.admit(labels.attribute[ordinary])
@@ -170,14 +163,6 @@ def _placed(slots: Int64s, paths: Paths, lists: Int64s) -> Placed:
     return Placed(lists, np.repeat(slots, paths.copies), slots[paths.copies == 0], paths.exact)
 
 
-def labels_of(clauses: ClauseArrays, slots: Int64s) -> EdgeLabels:
-    """The equalities of some clauses; of several on one attribute (`contains`), the first."""
-    found = elementary_predicates(clauses, slots)
-    keys = predicates_of(found, key_predicates(found))
-    whole = (np.diff(keys.starts) == np.diff(found.starts)) & (found.exact == EXACT)
-    return EdgeLabels(keys.starts, keys.attribute.astype(np.int64), keys.constant, whole)
-
-
 @kernel
 def paths_of(labels: EdgeLabels, place: Int64s, factored: Factored) -> Paths:
     """The paths of clauses for given levels and factoring."""
@@ -224,19 +209,6 @@ def paths_of(labels: EdgeLabels, place: Int64s, factored: Factored) -> Paths:
 
 
 @kernel
-def _root(factored: Factored, rank: Int64s, copy: int) -> int:
-    """The number of the root for one copy of a clause."""
-    root = 0
-    for f in range(len(rank)):
-        if rank[f] >= 0:
-            root += rank[f] * factored.stride[f]
-        else:
-            root += copy % factored.size[f] * factored.stride[f]
-            copy //= factored.size[f]
-    return root
-
-
-@kernel
 def _insert_all(
     tree: MatchTreeArrays, paths: Paths, levels: Levels, factored: Factored, i: int, lists: Int64s
 ) -> None:
@@ -244,7 +216,7 @@ def _insert_all(
     n = 0
     while n < len(lists):
         for copy in range(paths.copies[i]):
-            root = _root(factored, paths.rank[i], copy)
+            root = root_of(factored, paths.rank[i], copy)
             lists[n] = tree.nodes[_insert(tree, root, paths, i, levels)].first
             n += 1
         i += 1
@@ -326,7 +298,7 @@ def _find_all(tree: MatchTreeArrays, paths: Paths, factored: Factored, lists: In
     for i in range(len(paths.copies)):
         for copy in range(paths.copies[i]):
             at, end = paths.starts[i], paths.starts[i + 1]
-            v = tree.roots[_root(factored, paths.rank[i], copy)]
+            v = tree.roots[root_of(factored, paths.rank[i], copy)]
             while v >= 0 and tree.nodes[v].test != LEAF:
                 if at < end and paths.level[at] == tree.nodes[v].level:
                     v = child(tree, v, paths.value[at])

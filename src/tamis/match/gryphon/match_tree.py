@@ -122,7 +122,7 @@ class MatchTree(HoldsArrays):
         their leaves, so that they too are read front to back.
         """
         old, leaves = self.view, int(self._counts[_LISTS])
-        order = _walk_order(old, self.top)
+        _, order = walk_order(old, self.top)
         number = np.full(self.top + 1, -1, np.int64)  # the last entry maps -1 (no node) to itself
         number[order] = np.arange(len(order))
         nodes = self._nodes[order]
@@ -327,8 +327,11 @@ def _prune_all(tree: MatchTreeArrays, lists: Int64s, splice: bool) -> None:
 
 
 @kernel
-def _walk_order(tree: MatchTreeArrays, top: int) -> Int64s:
-    """The nodes in traversal order, star edges first."""
+def walk_order(tree: MatchTreeArrays, top: int) -> tuple[tuple[Int64s, Int64s], Int64s]:
+    """The children along labelled edges, by starts and nodes, and all nodes in traversal order.
+
+    The subtree of a star comes before those of the labelled edges of the same node.
+    """
     starts = np.zeros(top + 2, np.int64)  # children by parent
     n = 0
     for v in range(top):
@@ -361,7 +364,7 @@ def _walk_order(tree: MatchTreeArrays, top: int) -> Int64s:
                     stack[left] = children[at]
                     left += 1
                 v = tree.nodes[v].star
-    return order
+    return (starts[: top + 1], children), order
 
 
 @kernel

@@ -14,19 +14,15 @@ import numpy as np
 from tamis.files.arrays import Bools, Int8s, Int64s
 from tamis.index.clauses import ClauseArrays
 from tamis.index.elementary_predicates import (
-    AT_LEAST,
-    BOUND,
-    EQUAL,
     HIGHEST,
     LOWEST,
-    UNEQUAL,
     ElementaryPredicates,
     elementary_predicates,
 )
-from tamis.index.elementary_predicates import AT_MOST as NO_MORE
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.match.gryphon.attribute_order import AttributeOrder
+from tamis.match.gryphon.factoring import Factoring
 from tamis.match.gryphon.match_tree import (
     AT_MOST,
     EQUALS,
@@ -45,6 +41,7 @@ from tamis.match.gryphon.match_tree import (
     new_node,
     replace,
 )
+from tamis.match.gryphon.predicate_tests import as_test, misfit
 
 _CHUNK = 8192  # clauses placed between two reservations
 _REACH = 1024  # maximum number of star edges that one insertion follows. Unrelated tests (`!=` on
@@ -80,6 +77,7 @@ class RelatedTests(HoldsArrays):
 
     def __init__(self) -> None:
         self.tree = MatchTree()
+        self.factoring = Factoring()  # no index attribute
         self._order = AttributeOrder()
         self._list = np.zeros(0, np.int64)
 
@@ -133,7 +131,7 @@ class RelatedTests(HoldsArrays):
         self.tree.check(spliced=True)
         self._order.check()
         found = elementary_predicates(clauses, live)
-        wrong = _check_paths(self.tree.view, found, self._list[live])
+        wrong = misfit(self.tree.view, found, self._list[live])
         assert wrong < 0, f"the path of slot {live[wrong]} does not fit its clause"
         return self._placed(live, found.exact)
 
@@ -144,18 +142,10 @@ class RelatedTests(HoldsArrays):
 
 
 @kernel
-def _test(comparator: int, attribute: int, constant: int) -> tuple[int, int, int]:
-    """A predicate as a test, a constant and a result."""
-    base = attribute * KINDS
-    if comparator == EQUAL:
-        return base + EXAMINE, constant, constant
-    if comparator == UNEQUAL:
-        return base + EQUALS, constant, 0
-    if comparator == AT_LEAST:
-        return base + AT_MOST, constant - 1, 0
-    if comparator == BOUND:
-        return base + AT_MOST, HIGHEST, 1
-    return base + AT_MOST, constant, 1
+def room_for_tests(most: int) -> Tests:
+    """Arrays for so many tests."""
+    numbers = np.empty((3, most), np.int64)
+    return Tests(numbers[0], numbers[1], numbers[2], np.empty(most, np.bool_))
 
 
 @kernel
@@ -171,25 +161,22 @@ def _place_all(
     most = 1
     for clause in range(start, stop):
         most = max(most, found.starts[clause + 1] - found.starts[clause])
-    tests = Tests(
-        np.empty(most, np.int64),
-        np.empty(most, np.int64),
-        np.empty(most, np.int64),
-        np.empty(most, np.bool_),
-    )
+    tests = room_for_tests(most)
     for clause in range(start, stop):
-        n = _sorted(found, found.starts[clause], found.starts[clause + 1], place, tests)
+        n = sort_tests(found, found.starts[clause], found.starts[clause + 1], place, tests)
         if n:
-            _learn(tests, n, known, clause)
-            lists[clause] = tree.nodes[_place(tree, tests, n, known, clause)].first
+            learn(tests, n, known, clause)
+            lists[clause] = tree.nodes[place_tests(tree, 0, tests, n, known, clause)].first
 
 
 @kernel
-def _sorted(found: ElementaryPredicates, start: int, end: int, place: Int64s, tests: Tests) -> int:
+def sort_tests(
+    found: ElementaryPredicates, start: int, end: int, place: Int64s, tests: Tests
+) -> int:
     """Fill `tests` with the distinct predicates, sorted; returns their number."""
     n = 0
     for at in range(start, end):
-        test, constant, result = _test(
+        test, constant, result = as_test(
             found.comparator[at], found.attribute[at], found.constant[at]
         )
         rank = place[found.attribute[at]] * KINDS + test % KINDS
@@ -219,7 +206,7 @@ def _sorted(found: ElementaryPredicates, start: int, end: int, place: Int64s, te
 
 
 @kernel
-def _learn(tests: Tests, n: int, known: KnownBounds, stamp: int) -> None:
+def learn(tests: Tests, n: int, known: KnownBounds, stamp: int) -> None:
     """Record what a clause implies about each attribute."""
     for i in range(n):
         a, kind, constant = tests.test[i] // KINDS, tests.test[i] % KINDS, tests.constant[i]
@@ -256,11 +243,17 @@ def _is_among(tests: Int64s, constants: Int64s, n: int, test: int, constant: int
 
 
 @kernel
-def _place(tree: MatchTreeArrays, tests: Tests, n: int, known: KnownBounds, stamp: int) -> int:
-    """The leaf of a clause; creates it if needed. The descent takes most of the time."""
-    if tree.roots[0] < 0:
-        hang_root(tree, 0, new_node(tree, tests.test[0], tests.constant[0], 0))
-    v = int(tree.roots[0])
+def place_tests(
+    tree: MatchTreeArrays, root: int, tests: Tests, n: int, known: KnownBounds, stamp: int
+) -> int:
+    """The leaf of a clause below a root; creates it if needed. The descent takes most of the time.
+
+    The clause has n tests. Without tests, the leaf is at the end of the stars.
+    """
+    if tree.roots[root] < 0:
+        top = new_node(tree, tests.test[0], tests.constant[0], 0) if n else new_leaf(tree)
+        hang_root(tree, root, top)
+    v = int(tree.roots[root])
     i = 0  # the first predicate that is not on the path yet
     stars = 0
     while True:
@@ -336,54 +329,3 @@ def _extend(tree: MatchTreeArrays, v: int, tests: Tests, i: int, n: int) -> int:
         hang(tree, v, tests.result[i], u)
         v, i = u, after
     return v
-
-
-@kernel
-def _check_paths(tree: MatchTreeArrays, found: ElementaryPredicates, lists: Int64s) -> int:
-    """The first clause whose path lacks a predicate or has a result that is not implied, or -1."""
-    for i in range(len(lists)):
-        begin, end = found.starts[i], found.starts[i + 1]
-        if (lists[i] < 0) != (begin == end):
-            return i
-        if lists[i] < 0:
-            continue
-        met = np.zeros(end - begin, np.bool_)
-        u = tree.leaves[lists[i]]
-        while tree.nodes[u].parent >= 0:
-            v = tree.nodes[u].parent
-            if tree.nodes[v].star != u:
-                follows = False
-                for at in range(begin, end):
-                    test, constant, result = _test(
-                        found.comparator[at], found.attribute[at], found.constant[at]
-                    )
-                    node = tree.nodes[v]
-                    if test // KINDS != node.test // KINDS:
-                        continue
-                    same = test == node.test and tree.label[u] == result
-                    if same and (test % KINDS == EXAMINE or constant == node.constant):
-                        met[at - begin] = True
-                        follows = True
-                    follows |= _decides(
-                        found.comparator[at],
-                        found.constant[at],
-                        node.test % KINDS,
-                        node.constant,
-                        tree.label[u],
-                    )
-                if not follows:
-                    return i
-            u = v
-        if not met.all():
-            return i
-    return -1
-
-
-@kernel
-def _decides(comparator: int, c: int, kind: int, constant: int, result: int) -> bool:
-    """Whether a predicate alone implies the result of a yes-or-no test on the same attribute."""
-    low = c if comparator in (EQUAL, AT_LEAST) else LOWEST
-    high = c if comparator in (EQUAL, NO_MORE) else HIGHEST
-    if kind == AT_MOST:
-        return high <= constant if result else low > constant
-    return kind == EQUALS and result == 0 and (high < constant or low > constant)

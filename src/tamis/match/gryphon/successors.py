@@ -8,6 +8,10 @@ would only pass through are skipped.
 If a value edge leads to a node, its successors are the star child of its parent, and the nodes that
 the same value leads to from the parent's own successors. (Only the path after its last star
 matters; at a star, nothing is left.) An edge that skips levels ends the run of values like a star.
+
+The aggressive form drops successors that the dead end rules out: a node that tests the same
+attribute, with no edge for a value that the blocked node has no edge for. Its star child and its
+own successors take its place.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import numpy as np
 from tamis.files.arrays import Int32s, Int64s
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.match.gryphon.match_tree import FREE, KINDS, LEAF, MatchTreeArrays, child
+from tamis.match.gryphon.match_tree import FREE, KINDS, LEAF, MatchTreeArrays, child, walk_order
 
 
 class Successors(NamedTuple):
@@ -94,6 +98,57 @@ def successors(tree: MatchTreeArrays, top: int) -> Successors:
         starts[v + 1] = starts[v] + size[v]
         nodes[starts[v] : starts[v + 1]] = out[start[v] : start[v] + size[v]]
     return Successors(starts, nodes)
+
+
+@kernel
+def refined(tree: MatchTreeArrays, top: int, plain: Successors) -> Successors:
+    """The aggressive form of successors."""
+    labelled, _ = walk_order(tree, top)
+    starts = np.zeros(top + 1, np.int64)
+    out = np.empty(max(16, len(plain.nodes)), np.int64)
+    stack = np.empty(64, np.int64)
+    n = 0
+    for v in range(top):
+        left = plain.starts[v + 1] - plain.starts[v]
+        stack = ensure_capacity(stack, 0, left)
+        stack[:left] = plain.nodes[plain.starts[v] : plain.starts[v + 1]]
+        # Behind an edge that skips levels, the search goes on with them without a dead end.
+        sure = tree.nodes[v].test >= 0 and not skips(tree, v)
+        while left:
+            left -= 1
+            x = stack[left]
+            r = x if x >= 0 else ~x
+            if not sure or not _blocked_too(tree, labelled, v, r):
+                out = ensure_capacity(out, n, 1)
+                out[n] = x
+                n += 1
+                continue
+            more = plain.starts[r + 1] - plain.starts[r] if x >= 0 else 0
+            stack = ensure_capacity(stack, left, more + 1)
+            start = plain.starts[r]
+            stack[left : left + more] = plain.nodes[start : start + more]
+            left += more
+            if tree.nodes[r].star >= 0:
+                stack[left] = tree.nodes[r].star
+                left += 1
+        starts[v + 1] = n
+    nodes = np.empty(n, np.int32)
+    nodes[:] = out[:n]
+    return Successors(starts, nodes)
+
+
+@kernel
+def _blocked_too(tree: MatchTreeArrays, labelled: tuple[Int64s, Int64s], v: int, r: int) -> bool:
+    """Whether a search that is blocked at v would be blocked at r."""
+    starts, nodes = labelled
+    if tree.nodes[r].test != tree.nodes[v].test:
+        return False
+    if starts[r + 1] - starts[r] > starts[v + 1] - starts[v]:
+        return False
+    at, end = starts[r], starts[r + 1]
+    while at < end and child(tree, v, tree.label[nodes[at]]) >= 0:
+        at += 1
+    return bool(at == end)
 
 
 @kernel

@@ -21,6 +21,7 @@ from tamis.index.postings import Postings
 from tamis.index.tuple_map import TupleMap, Tuples, find_in
 
 _LOOK_UP = 8  # one random key look-up costs as much as scanning 8 keys
+_ENUMERATED = 16  # attributes of an event at most, if all their subsets are wanted: 65,535 look-ups
 _SUBSET = 4  # looking up one subset of the event's attributes costs as much as testing 4 schemas
 
 
@@ -164,12 +165,14 @@ def partial(
     event: tuple[int, int],
     bound: tuple[Int64s, Int64s],
     found: Int64s,
+    subsets: bool,
 ) -> tuple[Int64s, int, int]:
     """The keys that one event satisfies, each once; they cover all clauses whose equalities hold.
 
     The event's pairs are `event[0]:event[1]`; its values of attribute a are
     `bound[0][a]:bound[1][a]`. Returns an array of keys (`found` if it is large enough), the number
-    of keys in it, and the number of schemas and keys looked up.
+    of keys in it, and the number of schemas and keys looked up. `subsets` looks up every subset of
+    the event's attributes, if there are at most `_ENUMERATED`, and then every key.
     """
     names = np.empty(event[1] - event[0], np.int64)
     many = 0
@@ -177,7 +180,7 @@ def partial(
     several = False
     for at in range(event[0], event[1]):
         a = attribute[at]
-        if a >= len(clusters.uses) or clusters.uses[a] == 0:
+        if not subsets and (a >= len(clusters.uses) or clusters.uses[a] == 0):
             continue
         if many > 0 and names[many - 1] == a:
             several = True
@@ -187,7 +190,8 @@ def partial(
         if a < len(clusters.listed.size):
             tests += clusters.listed.size[a]
     names = names[:many]
-    if many < 32 and (_SUBSET << many) < tests:
+    subsets = subsets and many <= _ENUMERATED
+    if subsets or (many < 32 and (_SUBSET << many) < tests):
         schemas = _by_subset(clusters.schemas, names)
         tests = (1 << many) - 1
     else:
@@ -197,7 +201,7 @@ def partial(
     combinations = float(len(schemas))
     if several:
         combinations = _combinations(clusters.schemas, schemas, bound)
-    if combinations * _LOOK_UP > clusters.keys_top:
+    if combinations * _LOOK_UP > clusters.keys_top and (several or not subsets):
         found, keys = _by_walk(
             clusters.schemas, clusters.keys, clusters.keys_top, code, bound, found
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
@@ -16,30 +14,15 @@ from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
 from tamis.index.verification import answer_arrays, keep_matching, trusted
-from tamis.match.base import Matcher, Matches, Slots, Tally
+from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, partial
 from tamis.match.lesubscribe.predicate_counts import (
     CountArrays,
+    CountTally,
     PredicateCounters,
     count,
 )
-
-
-@dataclass
-class ClusterTally(Tally):
-    """Splits `subscriptions` into the two figures that the paper compares."""
-
-    additions: int = 0  # counters raised
-    partial: int = 0  # clauses whose equalities hold
-
-    def count(self, work: Int64s) -> None:
-        """Add the work of a kernel: predicates, nodes, additions, partial."""
-        predicates, nodes, additions, partial = work.tolist()
-        self.predicates += predicates
-        self.nodes += nodes
-        self.additions += additions
-        self.partial += partial
-        self.subscriptions += additions + partial
+from tamis.match.options import choice
 
 
 class EqualityPreferred(Matcher):
@@ -54,17 +37,26 @@ class EqualityPreferred(Matcher):
     postings). It is slower than `scan` on wide ranges: an event raises the counters of
     subscriptions whose equalities fail, as often as fair-predicate does. It is also slower when
     nearly every subscription has its own schema, because the clusters then save nothing.
+
     Le Subscribe, figure 4. Differences: the paper enumerates the subsets of the event's attributes
     to find the covered clusters. We enumerate the subsets or the schemas listed under these
     attributes, whichever is fewer. If an event would look up most keys, we test all keys in
-    sequence instead; this also bounds the combinations of an event with many values. The paper
-    scans all subscriptions without equalities at the end; we scan those with raised counters when
-    they are fewer. A second equality on the same attribute, which only a multi-valued event can
-    satisfy, is counted.
+    sequence instead; this also bounds the combinations of an event with many values.
+    `schemas="subsets"` follows the paper for events of up to 16 attributes. The paper compares all
+    subscriptions without equalities at the end; we compare those with raised counters when they are
+    fewer, unless `final="all"`. A second equality on the same attribute, which only a multi-valued
+    event can satisfy, is counted.
+
+    Tally: `predicates` satisfied, `nodes` (schemas, keys and lists read), `additions`, `partial`
+    (clauses whose equalities hold), counters `compared` at the end.
     """
 
-    tally: ClusterTally
-    tally_type = ClusterTally
+    tally: CountTally
+    tally_type = CountTally
+    final = choice("touched", "whose counters are compared at the end", "touched", "all")
+    schemas = choice(
+        "fewest", "how the schemas that an event covers are found", "fewest", "subsets"
+    )
 
     def clear(self) -> None:
         self._clusters = EqualityClusters()
@@ -81,6 +73,7 @@ class EqualityPreferred(Matcher):
             (self.unkeyed.slots, self._always.slots),
             self._counting.scratch(),
             self._counting.stamps(len(batch)),
+            (self.final == "all", self.schemas == "subsets"),
         )
 
     def check(self) -> None:
@@ -125,9 +118,11 @@ def _match(
     others: tuple[Int64s, Int64s],
     scratch: CounterScratch,
     stamp: int,
+    published: tuple[bool, bool],
 ) -> tuple[Int64s, Int64s, Int64s]:
     unkeyed, always = others
-    # `work`: predicates, lists read, counters raised, partially satisfied
+    final_all, subsets = published
+    # `work`: predicates, lists read, counters raised, partially satisfied, counters compared
     starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
     keys = np.empty(64, np.int64)
@@ -138,7 +133,7 @@ def _match(
         several = bind(events.attribute, pairs[0], pairs[1], first, last)
         # Step 1: the clauses whose equalities hold.
         keys, many, looked = partial(
-            clusters, events.attribute, events.code, pairs, (first, last), keys
+            clusters, events.attribute, events.code, pairs, (first, last), keys, subsets
         )
         # Step 2: count the other predicates, of all clauses. Most of the time goes here.
         raised, satisfied, additions = count(
@@ -152,12 +147,14 @@ def _match(
         for i in range(many):
             start, size = clusters.lists.start[keys[i]], clusters.lists.size[keys[i]]
             work[3] += size
+            work[4] += size
             out = ensure_capacity(out, full, size + 1)
             for place in range(start, start + size):
                 slot = members[place]
                 out[full] = slot
                 full += hits[slot] == ~needed[slot]
-        rest = unkeyed if len(unkeyed) < raised else touched[:raised]
+        rest = unkeyed if final_all or len(unkeyed) < raised else touched[:raised]
+        work[4] += len(rest)
         out = ensure_capacity(out, full, len(rest) + len(always) + 1)
         for slot in rest:
             out[full] = slot

@@ -15,7 +15,12 @@ from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
 from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounters, count
+from tamis.match.lesubscribe.predicate_counts import (
+    CountArrays,
+    CountTally,
+    PredicateCounters,
+    count,
+)
 from tamis.match.options import choice
 
 
@@ -28,13 +33,19 @@ class FairPredicate(Matcher):
 
     add O(predicates · log clusters), remove the same plus the lengths of their postings; match
     O(satisfied predicates + their postings), and with `final="all"` O(subscriptions) on top.
+
     Le Subscribe, figure 2. The paper compares the counter of every subscription at the end; we
     compare only the raised ones (`final="all"` follows the paper). We fix two slips of the paper:
     less-than predicates are satisfied from the value upwards, and counters start at zero for each
     event. It is slower than `scan` on wide ranges (DEXIN): an event satisfies most of the
     predicates, so it raises a counter for most predicates of all subscriptions, each a random
     write. `scan` leaves a subscription at the first attribute that fails.
+
+    Tally: `predicates` satisfied, `additions`, counters `compared` at the end.
     """
+
+    tally: CountTally
+    tally_type = CountTally
 
     final = choice("touched", "whose counters are compared at the end", "touched", "all")
 
@@ -83,7 +94,7 @@ def _match(
     stamp: int,
     final_all: bool,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    # `work`: predicates satisfied, lists read, counters raised
+    # `work`: predicates satisfied, lists read, counters raised, (none), counters compared
     starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
     for event in range(len(starts) - 1):
@@ -96,6 +107,7 @@ def _match(
         work[2] += additions
         several = bind(events.attribute, begin, end, first, last)
         compared = len(counted.needed) if final_all else raised
+        work[4] += compared
         out = ensure_capacity(out, found, compared + len(always) + 1)
         full = found
         for i in range(compared):

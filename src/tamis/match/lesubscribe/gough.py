@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
+from tamis.errors import MatcherError, counted
 from tamis.files.arrays import Bools, Int64s
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
@@ -52,9 +52,6 @@ class Gough(Matcher):
     subscriptions that are still possible, and an edge lists those found there. Nodes for the same
     subscriptions are shared (`memo=False` makes the graph a tree).
 
-    match O(attributes · log subscriptions + matches) for the subscriptions in the graph. add and
-    remove O(1): new subscriptions are verified one by one and removed ones are skipped. Once the
-    changes exceed half of the subscriptions at the last build, the next match rebuilds the graph.
     The size of the graph is combinatorial and limits how many subscriptions it can hold. It is
     built for as many as fit into `max_nodes` nodes. Subscriptions with an equality on the topmost
     attributes go first, because they keep the nodes apart. All others are verified for every event,
@@ -63,6 +60,10 @@ class Gough(Matcher):
     distinct values in equalities (`"selective"`), by the number of subscriptions that mention them
     (`"popular"`), by number (`"schema"`), or as a list of numbers, followed by the other
     attributes.
+
+    add, remove O(1): new subscriptions are verified one by one and removed ones are skipped. Once
+    the changes exceed half of the subscriptions at the last build, the next match rebuilds the
+    graph. match O(attributes · log subscriptions + matches) for the subscriptions in the graph.
 
     Le Subscribe, figure 3, after Gough and Smith, ACSC 1995; the construction is ours. The paper
     rebuilds the graph at each change and stores complete results in leaves. We list a subscription
@@ -188,9 +189,10 @@ class Gough(Matcher):
         fits, graph = build(atoms, levels, self.max_nodes, self.memo, empty())
         if not fits:
             self._refusal = (
-                f"the graph of {live} clauses does not fit into {self.max_nodes} nodes of "
-                f"{MEMBERS} members; allow more nodes (max_nodes), try another order of attributes "
-                "(order), or verify the clauses that do not fit one by one (overflow='scan')"
+                f"the graph of {counted(live, 'clause')} does not fit into {self.max_nodes} nodes "
+                f"of {MEMBERS} members; allow more nodes (max_nodes), try another order of "
+                "attributes (order), or verify the clauses that do not fit one by one "
+                "(overflow='scan')"
             )
             raise MatcherError(self._refusal)
         return held, graph

@@ -70,6 +70,7 @@ class Hanson(Matcher):
 
     add, remove O(log² n) on average, amortised (when the set has doubled, access predicates are
     chosen again and the trees are rebuilt); match O(attributes · log n + candidates · predicates).
+
     Le Subscribe, figure 6, after Hanson, Chaabouni, Kim and Wang, SIGMOD 1990. The paper does not
     say how to measure selectivity. `access="selective"` estimates it from the interval ends of the
     subscriptions. `access=f` calls a function of attributes, lows and highs that returns the share

@@ -47,17 +47,13 @@ class IbsTrees(HoldsArrays):
     O(n log n). `build` makes trees of minimum height from many intervals at once.
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
-        super().__init__()
-
     def clear(self) -> None:
         self.nodes = _nodes(0, 0)
         self._marks = Postings()
         self._free: list[int] = []
         self._used = 0  # nodes in use are below this, or free
         self._flags = np.zeros(0, np.uint8)  # by owner, zero between calls
-        self._random = np.random.default_rng(self._seed)
+        self._random = np.random.default_rng(0)
 
     def __len__(self) -> int:
         """The number of nodes, which are the distinct interval ends."""

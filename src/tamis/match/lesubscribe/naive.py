@@ -17,6 +17,7 @@ class Naive(Matcher):
     There is no index: the matcher scans the table of clauses from end to end.
 
     add O(terms), remove O(1), match O(total terms).
+
     Le Subscribe, figure 1. It is slower than `scan` on every workload: it makes the same
     comparisons, but one clause at a time and without SIMD.
     """

@@ -5,6 +5,7 @@ Each predicate that an event satisfies raises the counters of its clauses by one
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,27 @@ from tamis.index.elementary_predicates import ElementaryPredicates
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
+from tamis.match.base import Tally
 from tamis.match.lesubscribe.predicates import PredicateIndex, Predicates, satisfied
+
+
+@dataclass
+class CountTally(Tally):
+    """What Le Subscribe's formulas of cost count. `subscriptions` is additions and partial."""
+
+    additions: int = 0  # counters raised
+    partial: int = 0  # clauses whose equalities hold, where these are looked up
+    compared: int = 0  # counters compared with the number of predicates
+
+    def count(self, work: Int64s) -> None:
+        """Add the work of a kernel: predicates, nodes, additions, partial, compared."""
+        predicates, nodes, additions, partial, compared = work.tolist()
+        self.predicates += predicates
+        self.nodes += nodes
+        self.additions += additions
+        self.partial += partial
+        self.compared += compared
+        self.subscriptions += additions + partial
 
 
 class CountArrays(NamedTuple):

@@ -21,12 +21,13 @@ from tamis.index.slot_set import SlotSet
 from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, partial
-from tamis.match.lesubscribe.equality_preferred import ClusterTally
 from tamis.match.lesubscribe.predicate_counts import (
     CountArrays,
+    CountTally,
     PredicateCounters,
     count,
 )
+from tamis.match.options import choice
 
 
 class Quarantine(Matcher):
@@ -41,14 +42,23 @@ class Quarantine(Matcher):
     + postings of the quarantined). When hardly any subscription has an equality, it behaves like
     fair-predicate. When equalities are unselective, it verifies large parts of the table in random
     order, while `scan` reads them in sequence.
-    Le Subscribe, figure 5. Differences: clusters are found as in equality-preferred. We compare
-    quarantined subscriptions only when a counter was raised; the paper compares all of them.
-    Verification tests all terms of a subscription in attribute order, including the equalities:
-    they are in the same cache line as the rest.
+
+    Le Subscribe, figure 5. Differences: clusters are found as in equality-preferred, with the same
+    option `schemas`. We compare quarantined subscriptions only when a counter was raised; the paper
+    compares all of them, as `final="all"` does. Verification tests all terms of a subscription in
+    attribute order, including the equalities: they are in the same cache line as the rest.
+
+    Tally: `predicates` satisfied or verified, `nodes` (schemas, keys and lists read), `additions`,
+    clauses whose equalities hold (`partial`; they are verified unless the key covers them),
+    counters `compared` at the end.
     """
 
-    tally: ClusterTally
-    tally_type = ClusterTally
+    tally: CountTally
+    tally_type = CountTally
+    final = choice("touched", "whose counters are compared at the end", "touched", "all")
+    schemas = choice(
+        "fewest", "how the schemas that an event covers are found", "fewest", "subsets"
+    )
 
     def clear(self) -> None:
         self._clusters = EqualityClusters()
@@ -56,6 +66,7 @@ class Quarantine(Matcher):
         self._counting = PredicateCounters()  # of the quarantined
         self._always = SlotSet()  # clauses with no predicate to look up or count
         self.unkeyed = 0  # how many clauses are quarantined
+        self._apart = SlotSet()  # these clauses, if all of them are compared at the end
 
     def find(self, batch: EventBatch) -> Matches:
         return self.run(
@@ -63,15 +74,17 @@ class Quarantine(Matcher):
             batch,
             (self._clusters.view, self._whole),
             self._counting.view,
-            self._always.slots,
+            (self._apart.slots, self._always.slots),
             self._counting.scratch(),
             self._counting.stamps(len(batch)),
+            (self.final == "all", self.schemas == "subsets"),
         )
 
     def check(self) -> None:
         super().check()
-        for part in (self._clusters, self._counting, self._always):
+        for part in (self._clusters, self._counting, self._always, self._apart):
             part.check()
+        assert len(self._apart) == (self.unkeyed if self.final == "all" else 0)
         held = len(self._clusters) + self.unkeyed + len(self._always)
         assert held == len(self.clauses), "a clause is clustered, quarantined or always verified"
         needed = self._counting.view.needed
@@ -88,6 +101,8 @@ class Quarantine(Matcher):
         apart = ~has_key
         self._counting.add(slots[apart], clauses_of(found, apart), left[apart].astype(np.int32))
         self.unkeyed += int((left[apart] > 0).sum())
+        if self.final == "all":
+            self._apart.add(slots[apart & (left > 0)])
         self._always.add(slots[apart & (left == 0)])
 
     def drop_clauses(self, slots: Slots) -> None:
@@ -96,6 +111,8 @@ class Quarantine(Matcher):
         some = np.diff(found.starts) > 0
         self._counting.remove(slots[~has_key], clauses_of(found, ~has_key))
         self.unkeyed -= int((some & ~has_key).sum())
+        if self.final == "all":
+            self._apart.remove(slots[some & ~has_key])
         self._always.remove(slots[~some])
 
 
@@ -106,12 +123,15 @@ def _match(
     width: int,
     clustered: tuple[Clusters, Bools],
     counted: CountArrays,
-    always: Int64s,
+    others: tuple[Int64s, Int64s],
     scratch: CounterScratch,
     stamp: int,
+    published: tuple[bool, bool],
 ) -> tuple[Int64s, Int64s, Int64s]:
     clusters, whole = clustered
-    # `work`: predicates, lists read, counters raised, partially satisfied
+    apart, always = others
+    final_all, subsets = published
+    # `work`: predicates, lists read, counters raised, partially satisfied, counters compared
     starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
     keys = np.empty(64, np.int64)
@@ -122,7 +142,7 @@ def _match(
         several = bind(events.attribute, pairs[0], pairs[1], first, last)
         # Step 1: verify the clauses whose equalities hold.
         keys, many, looked = partial(
-            clusters, events.attribute, events.code, pairs, (first, last), keys
+            clusters, events.attribute, events.code, pairs, (first, last), keys, subsets
         )
         for i in range(many):
             start, size = clusters.lists.start[keys[i]], clusters.lists.size[keys[i]]
@@ -145,13 +165,22 @@ def _match(
         work[1] += looked + satisfied
         work[2] += additions
         # Step 3: compare their counters.
-        out = ensure_capacity(out, found, raised + len(always) + 1)
+        compared = len(apart) if final_all else raised
+        work[4] += compared
+        out = ensure_capacity(out, found, compared + len(always) + 1)
         full = found
-        for i in range(raised):
-            slot = touched[i]
-            out[full] = slot
-            full += hits[slot] == needed[slot]
-            hits[slot] = 0
+        if final_all:
+            for slot in apart:
+                out[full] = slot
+                full += hits[slot] == needed[slot]
+            for i in range(raised):
+                hits[touched[i]] = 0
+        else:
+            for i in range(raised):
+                slot = touched[i]
+                out[full] = slot
+                full += hits[slot] == needed[slot]
+                hits[slot] = 0
         out[full : full + len(always)] = always
         full += len(always)
         found, _ = keep_matching(

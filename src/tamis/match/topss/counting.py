@@ -2,18 +2,19 @@
 
 Matching has two stages. The first records in a bit vector which predicates the event satisfies; the
 second counts them for each subscription. A third stage, which the paper does not need, verifies
-clauses that elementary predicates do not cover.
+clauses that elementary predicates do not cover. The first two can be run and measured apart:
+`evaluate_predicates`, `count_predicates`, `part_sizes`.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.encode.batch import Pairs
+from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.files.arrays import Bools, Int64s
@@ -24,7 +25,7 @@ from tamis.index.elementary_predicates import (
     predicates_of,
 )
 from tamis.index.growth import grown
-from tamis.match.base import Slots
+from tamis.match.base import Matches, Slots
 from tamis.match.options import choice, flag, whole_number
 from tamis.match.topss.byte_counts import MOST
 from tamis.match.topss.predicate_lists import PredicateLists
@@ -37,8 +38,20 @@ LIMIT = 4 << 30
 _VECTORS = 4 << 20  # bytes of bit vectors per chunk: they stay in cache until stage 2 reads them
 
 
+class PartSizes(NamedTuple):
+    """Bytes of the parts of a counting matcher."""
+
+    predicates: int  # what stage 1 reads
+    counting: int  # what stage 2 reads: associations, numbers of predicates, counters
+    deletion: int  # the table of clauses, which says which predicates a subscription has
+
+
 class CountingMatcher(CandidateMatcher):
-    """Stage 1, the targets of the byte counters, and the clauses that a byte cannot count."""
+    """Stage 1, the targets of the byte counters, and the clauses that a byte cannot count.
+
+    Tally: `predicates` has the constants that stage 1 examines, `nodes` the cells or lists that it
+    visits and the rows or lists that stage 2 reads.
+    """
 
     predicates = choice("table", "what holds the predicates", "table", "ordered-list")
     domain = whole_number(DOMAIN, "cells of the table for an attribute and comparator", least=1)
@@ -59,12 +72,47 @@ class CountingMatcher(CandidateMatcher):
     def chunk_size(self) -> int:
         return max(1, _VECTORS // (8 * max(1, self._vector.words)))
 
+    def evaluate_predicates(self, batch: EventBatch) -> Words:
+        """Stage 1 alone: row i has a bit for each predicate that event i satisfies.
+
+        The rows are overwritten by the next call and by the next match.
+        """
+        return self._evaluated(batch.pairs)
+
+    def count_predicates(self, bits: Words) -> Matches:
+        """Stage 2 alone: the slots whose predicates all have their bit set, for each row.
+
+        Clauses that elementary predicates do not represent exactly are not verified, and those
+        without such predicates are missing. `match` does both.
+        """
+        return Matches(*self._counted(bits))
+
+    @property
+    def part_sizes(self) -> PartSizes:
+        """Bytes of the parts.
+
+        The paper counts what a deletion needs apart. Here it is the table of clauses, which every
+        matcher has. A matrix could do without: clearing a column deletes a subscription.
+        """
+        return PartSizes(self._vector.nbytes, self._counting_bytes, self.clauses.nbytes)
+
+    @property
+    def _counting_bytes(self) -> int:
+        return self._wanted.nbytes
+
     def candidates(self, pairs: Pairs) -> tuple[Int64s, Int64s]:
+        return self._counted(self._evaluated(pairs))
+
+    def _evaluated(self, pairs: Pairs) -> Words:
         bits = self._vectors(len(pairs.starts) - 1)
         looked, visited = self._vector.evaluate(pairs.starts, pairs.attribute, pairs.code, bits)
-        starts, slots, rows, raised = self._count(bits)
         self.tally.predicates += looked
-        self.tally.nodes += visited + rows
+        self.tally.nodes += visited
+        return bits
+
+    def _counted(self, bits: Words) -> tuple[Int64s, Int64s]:
+        starts, slots, rows, raised = self._count(bits)
+        self.tally.nodes += rows
         self.tally.subscriptions += raised
         return starts, slots
 
@@ -146,6 +194,10 @@ class MatrixCounting(CountingMatcher):
     def clear(self) -> None:
         super().clear()
         self._matrix: NDArray[Any] = np.zeros((0, 0), self.kind)
+
+    @property
+    def _counting_bytes(self) -> int:
+        return super()._counting_bytes + self._matrix.nbytes
 
     def _admit(self, predicates: int, slots: int) -> None:
         """Grow the matrix if needed; raise if it would exceed the limit."""

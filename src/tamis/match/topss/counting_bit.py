@@ -10,6 +10,8 @@ from tamis.index.bits import Words, clear_bit, lowest, set_bit
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.match.base import Slots
+from tamis.match.options import choice
+from tamis.match.topss.bit_rows import count_bytes
 from tamis.match.topss.byte_counts import by_event
 from tamis.match.topss.counting import MatrixCounting
 
@@ -28,12 +30,19 @@ class CountingBit(MatrixCounting):
 
     add, remove O(predicates of the clause); match O(satisfied predicates · subscriptions / 64). The
     memory is predicates × subscriptions / 8 bytes, up to `max_bytes`.
+
     TOPSS (2002), section 3.3, the bit matrix. The paper keeps one byte per counter and processes
-    "several subscriptions simultaneously" without saying how. Here, raising byte counters bit by
-    bit is slower than the byte matrix, which vectorises well; so the counters are in planes too. A
-    batch is processed tile by tile as in `counting-byte`. It is slower than `scan` when few
-    subscriptions share a predicate: nearly all words read are then zero.
+    "several subscriptions simultaneously" without saying how. `counters="bytes"` follows it: a word
+    without associations is passed over at once, and each bit of another word raises one byte. Rows
+    with many bits are then slower than in the byte matrix, which vectorises well; so our counters
+    are in planes too. A batch is processed tile by tile as in `counting-byte`. It is slower than
+    `scan` when few subscriptions share a predicate: nearly all words read are then zero.
+
+    Tally: `subscriptions` has the additions, one for each satisfied predicate and subscription with
+    planes, one for each association of a satisfied predicate with bytes.
     """
+
+    counters = choice("planes", "how hits are counted", "planes", "bytes")
 
     name = "counting-bit"
     kind = np.uint64
@@ -45,6 +54,8 @@ class CountingBit(MatrixCounting):
 
     def check(self) -> None:
         super().check()
+        if self.counters == "bytes":
+            return
         wanted = np.zeros(64 * self._digits.shape[1], np.int64)
         for plane in range(_PLANES):
             bits = np.unpackbits(self._digits[plane].view(np.uint8), bitorder="little")
@@ -56,6 +67,8 @@ class CountingBit(MatrixCounting):
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
         super().index_clauses(slots, terms)
+        if self.counters == "bytes":
+            return
         columns = self._matrix.shape[1]
         if self._digits.shape[1] < columns:
             more = columns - self._digits.shape[1]
@@ -64,7 +77,8 @@ class CountingBit(MatrixCounting):
 
     def drop_clauses(self, slots: Slots) -> None:
         super().drop_clauses(slots)
-        _write(self._digits, slots, self._wanted)
+        if self.counters == "planes":
+            _write(self._digits, slots, self._wanted)
 
     def _mark(self, ids: Int64s, slots: Slots, on: bool) -> None:
         _write_all(self._matrix, ids, slots, on)
@@ -72,7 +86,15 @@ class CountingBit(MatrixCounting):
     def _total(self) -> int:
         return int(np.bitwise_count(self._matrix).sum())
 
+    @property
+    def _counting_bytes(self) -> int:
+        return super()._counting_bytes + self._digits.nbytes
+
     def _count(self, bits: Words) -> tuple[Int64s, Int64s, int, int]:
+        if self.counters == "bytes":
+            ends, slots, rows, raised = count_bytes(bits, self._matrix, self._wanted)
+            starts, found = by_event(ends, len(bits), slots)
+            return starts, found, rows * self._matrix.shape[1], raised
         used = int(self._wanted.max(initial=0)).bit_length()
         ends, slots, rows = _count(bits, self._matrix, self._digits[:used])
         starts, found = by_event(ends, len(bits), slots)

@@ -24,11 +24,14 @@ class CountingByte(MatrixCounting):
 
     add, remove O(predicates of the clause); match O(satisfied predicates · subscriptions). The
     memory is predicates × subscriptions bytes, up to `max_bytes`.
+
     TOPSS (2002), section 3.3, the byte matrix of section 5.1.2. The paper gives the cost as
     n_psat · m + m with m the number of predicates; m must be the number of subscriptions. The paper
     takes one event through the whole matrix. We work tile by tile, so that a batch reads the rows
     of a tile from memory only once. It is slower than `scan` when most predicates are satisfied, or
     when few subscriptions share a predicate: a row costs the same for a single association.
+
+    Tally: `subscriptions` has the additions, one for each satisfied predicate and subscription.
     """
 
     name = "counting-byte"

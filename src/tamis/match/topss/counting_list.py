@@ -27,11 +27,14 @@ class CountingList(CountingMatcher):
 
     add O(predicates of the clause), remove O(lengths of their lists), match O(satisfied predicates
     + their lists + subscriptions); the last term has the small constant of comparing bytes.
+
     TOPSS (2002), section 3.3. The paper's lists grow by a constant, which makes loading quadratic
     (its table 2). Ours double; `grow="constant"` follows the paper. To remove a subscription, we
     read its predicates from the table of clauses that every matcher has. It is slower than `scan`
     on wide ranges, where an event satisfies about half of all predicates: it counts most predicates
     of most subscriptions, while `scan` leaves most of them by the third predicate.
+
+    Tally: `subscriptions` has the additions, one for each subscription in a list that is read.
     """
 
     grow = choice("double", "by how much full lists grow", "double", "constant")
@@ -46,6 +49,10 @@ class CountingList(CountingMatcher):
         self._postings.check()
         assert self._postings.total == int(self._wanted.sum())
         assert not self._hits.any(), "counters are zero between events"
+
+    @property
+    def _counting_bytes(self) -> int:
+        return super()._counting_bytes + self._postings.nbytes + self._hits.nbytes
 
     def _associate(self, ids: Int64s, slots: Slots) -> None:
         self._postings.append(ids, slots)

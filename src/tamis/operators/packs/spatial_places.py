@@ -18,7 +18,7 @@ from shapely.geometry import Point
 from shapely.geometry import shape as shape_of
 from shapely.geometry.base import BaseGeometry
 
-from tamis.errors import TamisError, nearest, suggestion
+from tamis.errors import TamisError, counted, nearest, suggestion
 from tamis.operators.packs.spatial_boundary import Boundary, Position, geodesics, surely_farther
 
 CACHED = 4096  # positions with cached answers, for each question
@@ -117,7 +117,7 @@ class Places(Mapping[str, BaseGeometry]):
 
     def __repr__(self) -> str:
         regions = len(self._regions)
-        return f"Places({regions} regions, {len(self) - regions} points)"
+        return f"Places({counted(regions, 'region')}, {counted(len(self) - regions, 'point')})"
 
     def check(self, name: str, *, region: bool = False) -> None:
         """Raise if a condition cannot use `name`."""

@@ -20,6 +20,8 @@ from typing import Any
 import re2
 
 from tamis.errors import TamisError
+from tamis.model.domain import RefusalError
+from tamis.model.regular_expressions import regular_expression
 from tamis.operators.packs.pack_operator import BatchOperator
 from tamis.operators.packs.text_words import Words, words_of
 from tamis.operators.registry import register
@@ -35,10 +37,6 @@ __all__ = [
     "patternGroups",
     "wordCount",
 ]
-
-LARGEST = 1000
-"""Instructions of a compiled pattern. RE2 runs each at most once per character. Even so, a megabyte
-of text takes seconds, and minutes with patterns ten times as large."""
 
 _SHOWN = 80  # characters of a value in a message
 
@@ -155,25 +153,11 @@ def _stop_if_abandoned() -> None:
         raise TextError("the caller no longer waits")
 
 
-@lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re2._Regexp:
-    options = re2.Options()
-    options.log_errors = False  # they are raised
     try:
-        compiled = re2.compile(pattern, options)
-    except re2.error as error:
-        said = error.args[0]
-        reason = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-        raise TextError(
-            f"pattern {pattern!r:.{_SHOWN}} is not valid in RE2: {reason} "
-            "(RE2 has no backreferences and no look-around)"
-        ) from None
-    if compiled.programsize > LARGEST:
-        raise TextError(
-            f"pattern {pattern!r:.{_SHOWN}} is too large: {compiled.programsize} instructions, "
-            f"at most {LARGEST}; repeat less, {{0,1000}} copies its part a thousand times"
-        )
-    return compiled
+        return regular_expression(pattern)
+    except RefusalError as why:
+        raise TextError(str(why)) from None
 
 
 def _each(given: Sequence[Any], ask: Callable[[str], Any]) -> list[Any | TextError]:

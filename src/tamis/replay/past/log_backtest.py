@@ -1,7 +1,8 @@
 """Which of the events that a log keeps a condition would have matched.
 
-It counts in one process, a few thousand events at a time. Events are read by the schemas of their
-numbers, and the condition by the schema at the end of the log.
+It counts a few thousand events at a time, in one process, or the parts of a range in several.
+Events are read by the schemas of their numbers, and the condition by the schema at the end of the
+log.
 """
 
 from __future__ import annotations
@@ -70,6 +71,57 @@ def range_of(
     return low, max(low, high)
 
 
+class TimeGrid:
+    """The buckets of a range of a log, by the times at which its packs were appended."""
+
+    def __init__(self, log: Log, first: int, end: int, buckets: int) -> None:
+        self.first, self.end = first, end
+        sections = [each for each in log.boundaries(first, end) if each.kind == EVENTS]
+        self._firsts = np.array([each.first for each in sections], np.int64)
+        self._times = np.array([int(getattr(each, "appended", 0)) for each in sections], np.int64)
+        times = self._times
+        low, high = (int(times.min()), int(times.max()) + 1) if len(times) else (0, 1)
+        self.many = max(1, min(buckets, high - low))
+        self._edges = low + (np.arange(self.many + 1, dtype=np.int64) * (high - low)) // self.many
+
+    def count(self, numbers: Int64s) -> Int64s:
+        """How many of some events are in each bucket."""
+        moments = self._times[np.searchsorted(self._firsts, numbers, "right") - 1]
+        places = np.searchsorted(self._edges, moments, "right") - 1
+        return np.bincount(places, minlength=self.many)
+
+    def report(self, counts: RangeCounts) -> LogBacktest:
+        """The back-test of the range, from the counts of all its parts."""
+        totals, matches, edges = counts.totals, counts.matches, self._edges
+        over_time = [
+            TimeBucket(_moment(edges[at]), _moment(edges[at + 1]), totals[at], matches[at])
+            for at in range(self.many if len(self._times) else 0)
+        ]
+        found = (counts.events, sum(matches), counts.dead, over_time, sorted(counts.samples))
+        return LogBacktest(self.first, self.end, *found)
+
+
+class RangeCounts(NamedTuple):
+    """What was counted in a part of a range."""
+
+    events: int
+    dead: int
+    totals: list[int]  # events by bucket
+    matches: list[int]
+    samples: list[int]  # numbers of matched events
+
+    def plus(self, other: RangeCounts, samples: int) -> RangeCounts:
+        """The counts of both parts, with so many samples."""
+        both = np.array([*self.samples, *other.samples], np.int64)
+        return RangeCounts(
+            self.events + other.events,
+            self.dead + other.dead,
+            [one + two for one, two in zip(self.totals, other.totals, strict=True)],
+            [one + two for one, two in zip(self.matches, other.matches, strict=True)],
+            _sampled(both, samples).tolist(),
+        )
+
+
 def backtest_log(
     log: Log,
     engine: Engine,
@@ -85,38 +137,35 @@ def backtest_log(
     `progress` is called with the events that are done, now and then. False ends the back-test with
     `BacktestCancelledError`.
     """
-    sections = [each for each in log.boundaries(first, end) if each.kind == EVENTS]
-    firsts = np.array([each.first for each in sections], np.int64)
-    times = np.array([int(getattr(each, "appended", 0)) for each in sections], np.int64)
-    low, high = (int(times.min()), int(times.max()) + 1) if len(times) else (0, 1)
-    many = max(1, min(buckets, high - low))
-    edges = low + (np.arange(many + 1, dtype=np.int64) * (high - low)) // many
-    totals, matches = np.zeros(many, np.int64), np.zeros(many, np.int64)
+    grid = TimeGrid(log, first, end, buckets)
+    return grid.report(count_range(log, engine, grid, (first, end), samples, progress))
+
+
+def count_range(
+    log: Log,
+    engine: Engine,
+    grid: TimeGrid,
+    part: tuple[int, int],
+    samples: int,
+    progress: Callable[[int], bool] = lambda events: True,
+) -> RangeCounts:
+    """Count the events of a part of the range of a grid."""
+    totals, matches = np.zeros(grid.many, np.int64), np.zeros(grid.many, np.int64)
     kept = np.zeros(0, np.int64)
     done = dead = 0
-
-    def places(numbers: Int64s) -> Int64s:
-        moments = times[np.searchsorted(firsts, numbers, "right") - 1]
-        return np.searchsorted(edges, moments, "right") - 1
-
-    source = LogEvents(str(log.folder), ((first, end),))
+    source = LogEvents(str(log.folder), (part,))
     pace = BatchPace(_AT_ONCE, _AT_ONCE)
     for events, found in match_with(engine, source.chunks(0), pace):
         numbers = events.chunk.numbers
         done += len(numbers)
         dead += len(events.valid.refused)
         hit = events.numbers[np.diff(found.starts) > 0]
-        totals += np.bincount(places(numbers), minlength=many)
-        matches += np.bincount(places(hit), minlength=many)
+        totals += grid.count(numbers)
+        matches += grid.count(hit)
         kept = _sampled(np.concatenate([kept, hit]), samples)
         if not progress(done):
             raise BacktestCancelledError("the back-test was cancelled")
-    over_time = [
-        TimeBucket(_moment(edges[at]), _moment(edges[at + 1]), int(totals[at]), int(matches[at]))
-        for at in range(many if len(times) else 0)
-    ]
-    matched = int(matches.sum())
-    return LogBacktest(first, end, done, matched, dead, over_time, sorted(kept.tolist()))
+    return RangeCounts(done, dead, totals.tolist(), matches.tolist(), kept.tolist())
 
 
 def _sampled(numbers: Int64s, samples: int) -> Int64s:

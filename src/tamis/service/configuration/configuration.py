@@ -36,7 +36,7 @@ class Setting(NamedTuple):
 
     @property
     def shown_default(self) -> str:
-        """The default for people; a dash if there is none."""
+        """The default for people; a dash without a default."""
         shown = self.show(self.default)
         return "–" if shown in (None, "[]") else f"`{shown}`"
 
@@ -46,7 +46,7 @@ class Setting(NamedTuple):
         return PREFIX + self.name.upper().replace("-", "_")
 
     def show(self, value: Any) -> str | None:
-        """A value as TOML has it; None if there is none to show."""
+        """A value as TOML has it; None if it is not shown."""
         if value is None or self.declared.secret:
             return None
         return self.kind.show(value)

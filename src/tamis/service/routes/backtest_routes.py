@@ -10,15 +10,16 @@ from pydantic import AwareDatetime, BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamis.broker.backtests import BacktestJob, BacktestQuestion
+from tamis.broker.broker import Broker
 from tamis.broker.cloud_events.write_cloud_event import stored_event
 from tamis.broker.matching.notification_reader import TrimmedError
+from tamis.broker.questions.backtests import BacktestJob, BacktestQuestion
 from tamis.errors import NotFoundError
 from tamis.language.dialects import NATIVE
 from tamis.replay.past.log_backtest import BUCKETS, SAMPLES
 
 router = APIRouter(prefix="/v1/backtest", tags=["questions"])
-_PATIENCE = 2.0  # seconds after which the answer is 202
+PATIENCE = 2.0  # seconds after which the answer is 202
 
 
 class AskedBacktest(BaseModel, extra="forbid"):
@@ -65,7 +66,7 @@ def start(request: Request, given: AskedBacktest, response: Response) -> Backtes
     """Count the kept events that a condition would have matched; 202 if it takes longer."""
     server = request.app.state.server
     asked = BacktestQuestion(**given.model_dump())
-    job = server.broker.backtests.start(asked, server.caller(request), _PATIENCE)
+    job = server.broker.backtests.start(asked, server.caller(request), PATIENCE)
     return _answer(server, job, response)
 
 
@@ -85,10 +86,17 @@ def cancel(request: Request, id: str) -> None:
 
 
 def _answer(server: Any, job: BacktestJob, response: Response) -> BacktestAnswer:
-    if not job.result.done():
+    answer = backtest_answer(server.broker, job)
+    if answer.matched is None:
         response.status_code = 202
         response.headers["Location"] = f"/v1/backtest/{job.id}"
         response.headers["Retry-After"] = "1"
+    return answer
+
+
+def backtest_answer(broker: Broker, job: BacktestJob) -> BacktestAnswer:
+    """The result of a back-test, or its progress. Raises what it failed with."""
+    if not job.result.done():
         return BacktestAnswer(id=job.id, progress=job.done / max(1, job.events), events=job.events)
     found = job.result.result()
     return BacktestAnswer(
@@ -100,12 +108,12 @@ def _answer(server: Any, job: BacktestJob, response: Response) -> BacktestAnswer
         first=found.first,
         end=found.end,
         over_time=[BucketAnswer(**each._asdict()) for each in found.over_time],
-        samples=[SampleAnswer(sequence=n, event=_text(server, n)) for n in found.samples],
+        samples=[SampleAnswer(sequence=n, event=_text(broker, n)) for n in found.samples],
     )
 
 
-def _text(server: Any, number: int) -> str | None:
+def _text(broker: Broker, number: int) -> str | None:
     try:
-        return str(stored_event(server.broker.log, number).text)
+        return str(stored_event(broker.log, number).text)
     except (NotFoundError, TrimmedError):
         return None

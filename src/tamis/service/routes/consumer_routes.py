@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 
-from tamis.broker.access.caller import AccessError
+from tamis.broker.access.caller import AccessError, Caller
 
 router = APIRouter(prefix="/v1/consumers", tags=["consumers"])
 
@@ -23,19 +21,21 @@ class Cursor(BaseModel, extra="forbid"):
 def show_cursor(request: Request, name: str) -> Cursor:
     """How far a consumer of the caller has read."""
     server = request.app.state.server
-    return Cursor(cursor=server.broker.consumers.cursor(_owner(server, request), name))
+    return Cursor(
+        cursor=server.broker.consumers.cursor(consumer_owner(server.caller(request)), name)
+    )
 
 
 @router.put("/{name}/cursor")
 def set_cursor(request: Request, name: str, given: Cursor) -> Cursor:
     """Remember how far a consumer has read; on disk when this is answered."""
     server = request.app.state.server
-    server.broker.consumers.set_cursor(_owner(server, request), name, given.cursor)
+    server.broker.consumers.set_cursor(consumer_owner(server.caller(request)), name, given.cursor)
     return given
 
 
-def _owner(server: Any, request: Request) -> str:
-    caller = server.caller(request)
+def consumer_owner(caller: Caller) -> str:
+    """Whose consumers a caller may use."""
     if caller.name is None:
         raise AccessError("only owners can have consumers: call with a key")
-    return str(caller.name)
+    return caller.name

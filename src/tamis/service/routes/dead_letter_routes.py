@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 
-from tamis.broker.access.caller import AccessError
+from tamis.broker.access.caller import AccessError, Caller
+from tamis.broker.broker import Broker
 from tamis.broker.delivery.outbox import DeadDelivery
 from tamis.errors import NotFoundError
 from tamis.service.routes.subscription_routes import ReplayAnswer, Ticket
@@ -43,11 +44,7 @@ def list_dead_letters(
 ) -> DeadLetterPage:
     """The caller's dead letters, the oldest first; those of all owners for an admin."""
     server = request.app.state.server
-    caller = server.caller(request)
-    if caller.name is None and not caller.is_admin:
-        raise AccessError("only owners can list dead letters: call with a key")
-    owner = None if caller.is_admin else caller.name
-    found = server.broker.webhooks.dead_letters(after, most, owner)
+    found = letters_of(server.broker, server.caller(request), after, most)
     last = found[-1].id if len(found) == most else None
     return DeadLetterPage(dead_letters=[_shown(each) for each in found], cursor=last)
 
@@ -56,22 +53,29 @@ def list_dead_letters(
 def retry(request: Request, id: str, ticket: Ticket = None) -> ReplayAnswer:
     """Try a dead letter again, from the first attempt on."""
     server = request.app.state.server
-    webhooks = server.broker.webhooks
     number = int(id) if id.isdecimal() and len(id) <= 18 else -1
-    found = webhooks.outbox.dead_letter(number)
-    missing = NotFoundError(f"there is no dead letter {id!r} of the caller")
+    caller = server.caller(request)
+    return ReplayAnswer(replayed=retry_letter(server.broker, caller, number, ticket))
+
+
+def letters_of(broker: Broker, caller: Caller, after: int, most: int) -> list[DeadDelivery]:
+    """The dead letters of a caller, the oldest first; those of all owners for an admin."""
+    if caller.name is None and not caller.is_admin:
+        raise AccessError("only owners can list dead letters: call with a key")
+    return broker.webhooks.dead_letters(after, most, None if caller.is_admin else caller.name)
+
+
+def retry_letter(broker: Broker, caller: Caller, number: int, ticket: str | None) -> int:
+    """Try a dead letter again, for those who may read its notification; how many there were."""
+    found = broker.webhooks.outbox.dead_letter(number)
+    missing = NotFoundError(f"there is no dead letter {number} of the caller")
     if found is None:
         raise missing
     try:
-        _authorise(server, request, found, ticket)
+        broker.readable(caller, found.subscription, ticket)
     except NotFoundError:
         raise missing from None
-    return ReplayAnswer(replayed=webhooks.retry(number))
-
-
-def _authorise(server: Any, request: Request, found: DeadDelivery, ticket: str | None) -> None:
-    """As for reading: the owner, the holder of the subscription's ticket, or an admin."""
-    server.broker.readable(server.caller(request), found.subscription, ticket)
+    return broker.webhooks.retry(number)
 
 
 def _shown(each: DeadDelivery) -> DeadLetter:

@@ -79,13 +79,14 @@ class _Reader:
         self.server, self._request, self.id, self._ticket = server, request, id, ticket
         written = request.query_params.get("body")
         self.body = None if written is None else parse_body(written)
+        self._caller = ANONYMOUS
         self._warned = 0  # how many warnings there were when it last asked
         self.ids()  # refuses who may not read
 
     def ids(self) -> list[Id] | None:
         """Asked for each page: a key may be revoked meanwhile."""
-        caller = self.server.caller(self._request)
-        found: list[Id] | None = self.server.broker.readable(caller, self.id, self._ticket)
+        self._caller = self.server.present_caller(self._request)
+        found: list[Id] | None = self.server.broker.readable(self._caller, self.id, self._ticket)
         return found
 
     async def page(self, after: int, most: int) -> Page:
@@ -102,8 +103,7 @@ class _Reader:
         self._warned, found = self.server.broker.webhooks.warnings.since(self._warned)
         if self.id is not None:
             return [each for each in found if each.id == self.id]
-        caller = self.server.caller(self._request) if found else ANONYMOUS
-        return [each for each in found if caller.owns(each.owner)]
+        return [each for each in found if self._caller.owns(each.owner)]
 
 
 async def _stream(reader: _Reader, after: int) -> AsyncIterator[bytes]:

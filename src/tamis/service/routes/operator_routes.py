@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 
 from tamis.broker.access.caller import ADMIN
+from tamis.broker.broker import Broker
 from tamis.operators.operator import Operator
 from tamis.operators.report import CallCounts
 from tamis.service.observation.operator_readings import FAULTS
@@ -72,9 +73,14 @@ def list_operators(request: Request) -> OperatorsAnswer:
     """The operators that are enabled, their calls and faults, and what is not matched."""
     server = request.app.state.server
     server.caller(request).require(ADMIN)
-    matching = server.broker.matching
+    return operators_answer(server.broker)
+
+
+def operators_answer(broker: Broker) -> OperatorsAnswer:
+    """What admins are told about operators."""
+    matching = broker.matching
     report = matching.report()
-    enabled = server.broker.operators
+    enabled = broker.operators
     return OperatorsAnswer(
         operators=[_shown(enabled[name], report[name]) for name in sorted(enabled)],
         results=report.remembered,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.requests import Request
 
 from tamis.broker.access.caller import PUBLISHER, SUBSCRIBER
 from tamis.language.dialects import NATIVE
 
 router = APIRouter(prefix="/v1", tags=["questions"])
+MATCHES = 10_000  # subscriptions in the answer of a dry run
 
 
 class AskedCondition(BaseModel, extra="forbid"):
@@ -32,6 +33,13 @@ class ExplanationAnswer(BaseModel):
     explanation: str
 
 
+class MatchAnswer(BaseModel):
+    subscriptions: list[int | str] = Field(
+        description=f"in the order of their ids, the first {MATCHES:,} at most"
+    )
+    count: int = Field(description="how many would match")
+
+
 @router.post("/check", status_code=204)
 def check(request: Request, given: AskedCondition) -> None:
     """Check a condition as a subscribe would; 400 says what is wrong and where."""
@@ -50,9 +58,10 @@ def explain(request: Request, given: AskedExplanation) -> ExplanationAnswer:
 
 
 @router.post("/match")
-def match(request: Request, given: AskedEvent) -> dict[str, Any]:
+def match(request: Request, given: AskedEvent) -> MatchAnswer:
     """The caller's subscriptions that an event would match; nothing is published."""
     server = request.app.state.server
     caller = server.caller(request)
     caller.require(PUBLISHER)
-    return {"subscriptions": server.broker.dry_run(given.event, caller)}
+    found = server.broker.dry_run(given.event, caller)
+    return MatchAnswer(subscriptions=found[:MATCHES], count=len(found))

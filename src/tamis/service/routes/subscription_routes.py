@@ -64,7 +64,7 @@ class NewSubscription(BaseModel, extra="forbid"):
     condition: str
     id: str | None = Field(None, description="only for logs with text ids")
     lease: float | None = Field(
-        DAY, gt=0, allow_inf_nan=False, description="in seconds; null for no end"
+        DAY, gt=0, strict=True, allow_inf_nan=False, description="in seconds; null for no end"
     )
     language: str = NATIVE
     name: str | None = Field(None, max_length=1000)
@@ -73,17 +73,26 @@ class NewSubscription(BaseModel, extra="forbid"):
 
 
 class SubscriptionChanges(BaseModel, extra="forbid"):
-    """What to change. Members that are left out stay as they are."""
+    """What to change. Members that are left out stay as they are; null removes a member."""
 
-    condition: str | None = None
+    condition: str | None = Field(None, description="which cannot be removed")
     name: str | None = Field(None, max_length=1000)
-    sink: SinkRequest | None = None
+    sink: SinkRequest | None = Field(None, description="null: nothing is sent any more")
     metadata: dict[str, Any] | None = None
+
+    @property
+    def removed(self) -> set[str]:
+        """The members that are null."""
+        return {name for name in self.model_fields_set if getattr(self, name) is None}
 
 
 class Renewal(BaseModel, extra="forbid"):
     lease: float | None = Field(
-        DAY, gt=0, allow_inf_nan=False, description="in seconds from now; null for no end"
+        DAY,
+        gt=0,
+        strict=True,
+        allow_inf_nan=False,
+        description="in seconds from now; null for no end",
     )
 
 
@@ -176,7 +185,7 @@ def list_subscriptions(
     most = min(most or PAGE, LARGEST)
     found = server.broker.state.subscriptions(owner, containing=q, after=after, most=most)
     last = found[-1].id if len(found) == most else None
-    return SubscriptionPage(subscriptions=[_shown(each) for each in found], cursor=last)
+    return SubscriptionPage(subscriptions=[shown_subscription(each) for each in found], cursor=last)
 
 
 @router.get("/{id}")
@@ -184,7 +193,7 @@ def show(request: Request, id: str, ticket: Ticket = None) -> SubscriptionAnswer
     """Show a live subscription."""
     server = request.app.state.server
     caller = server.caller(request)
-    return _shown(
+    return shown_subscription(
         server.broker.subscription(subscription_id(server, id), ticket=ticket, caller=caller)
     )
 
@@ -205,9 +214,10 @@ async def update(
             name=given.name,
             sink=_sink(given.sink),
             metadata=given.metadata,
+            remove=given.removed,
         )
     )
-    return _shown(await asyncio.wrap_future(asked))
+    return shown_subscription(await asyncio.wrap_future(asked))
 
 
 @router.post("/{id}/renew")
@@ -224,7 +234,7 @@ async def renew(
             caller=server.caller(request),
         )
     )
-    return _shown(renewed)
+    return shown_subscription(renewed)
 
 
 @router.delete("/{id}", status_code=204)
@@ -281,7 +291,8 @@ def _cursor(server: Any, written: str) -> Id:
         raise BrokerError(f"the cursor must be one that a page had, not {written!r}") from None
 
 
-def _shown(found: StoredSubscription) -> SubscriptionAnswer:
+def shown_subscription(found: StoredSubscription) -> SubscriptionAnswer:
+    """A live subscription as callers see it."""
     return SubscriptionAnswer(
         id=found.id,
         condition=found.condition,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+from google.protobuf.timestamp_pb2 import Timestamp
 
+from tamis.broker.access.api_keys import ApiKey
+from tamis.broker.bulk_subscribe import BulkAnswer, BulkSubscription
+from tamis.broker.delivery.lease_warnings import EndingLease
+from tamis.broker.delivery.outbox import DeadDelivery
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.incoming import IncomingEvent
 from tamis.broker.matching.notification_reader import Page
@@ -16,6 +21,7 @@ from tamis.broker.state import StoredSubscription
 from tamis.errors import BrokerError, EventError
 from tamis.language.dialects import NATIVE
 from tamis.service.problems import ProblemDetails
+from tamis.service.routes.backtest_routes import BacktestAnswer
 from tamis.service.rpc import tamis_pb2 as pb
 
 DAY = timedelta(days=1)
@@ -71,12 +77,15 @@ def lease_of(request: pb.SubscribeRequest | pb.RenewRequest) -> timedelta | None
     return min(timedelta(seconds=max(-1e9, min(seconds, 1e9))), _TOO_LONG)
 
 
-def sink_of(request: pb.SubscribeRequest | pb.UpdateRequest) -> Sink | None:
+_WithSink = pb.SubscribeRequest | pb.UpdateRequest | pb.BulkSubscription
+
+
+def sink_of(request: _WithSink) -> Sink | None:
     """Where notifications go."""
     return Sink.of(json_object(request.sink.json, "sink")) if request.HasField("sink") else None
 
 
-def metadata_of(request: pb.SubscribeRequest | pb.UpdateRequest) -> dict[str, Any] | None:
+def metadata_of(request: _WithSink) -> dict[str, Any] | None:
     """What a subscriber keeps with a subscription."""
     return json_object(request.metadata, "metadata") if request.HasField("metadata") else None
 
@@ -134,6 +143,121 @@ def groups_of(page: Page) -> Iterator[pb.NotificationGroup]:
         yield pb.NotificationGroup(notifications=rows, cursor=page.cursor)
 
 
-def ids_of(found: Iterable[int | str]) -> pb.MatchResponse:
-    """The subscriptions that an event matches."""
-    return pb.MatchResponse(subscriptions=[str(each) for each in found])
+def moment_of(given: Timestamp, what: str) -> datetime:
+    """A moment in a message."""
+    try:
+        return given.ToDatetime(UTC)
+    except (ValueError, OverflowError) as why:
+        raise BrokerError(f"{what}: {why}") from None
+
+
+def _timestamp(microseconds: int) -> Timestamp:
+    made = Timestamp()
+    made.FromMicroseconds(microseconds)
+    return made
+
+
+class ReadBulk(NamedTuple):
+    """Many subscriptions by their places, and why others are refused."""
+
+    right: dict[int, BulkSubscription]
+    wrong: dict[int, str]
+
+
+def bulk_of(request: pb.SubscribeManyRequest, now: int) -> ReadBulk:
+    """The subscriptions of a request; `now` is in microseconds since 1970."""
+    read = ReadBulk({}, {})
+    for at, each in enumerate(request.subscriptions):
+        try:
+            read.right[at] = _bulk_subscription(each, now)
+        except BrokerError as why:
+            read.wrong[at] = str(why)
+    return read
+
+
+def _bulk_subscription(each: pb.BulkSubscription, now: int) -> BulkSubscription:
+    until = None
+    if each.HasField("until"):
+        until = int(moment_of(each.until, "until").timestamp() * 1e6)
+    if each.HasField("lease"):
+        seconds = each.lease.seconds + each.lease.nanos / 1e9
+        if until is not None or not 0 < seconds < 1e9:
+            raise BrokerError(
+                "a subscription has until or lease, not both, and a lease is longer than 0 seconds"
+            )
+        until = now + int(seconds * 1e6)
+    return BulkSubscription(
+        each.condition,
+        each.id if each.HasField("id") else None,
+        until,
+        each.owner if each.HasField("owner") else None,
+        each.name if each.HasField("name") else None,
+        each.language if each.HasField("language") else NATIVE,
+        sink_of(each),
+        metadata_of(each),
+    )
+
+
+def outcomes_of(answer: BulkAnswer, read: ReadBulk) -> pb.SubscribeManyResponse:
+    """What became of many subscriptions, in the order in which they were sent."""
+    places = list(read.right)
+    found = {at: pb.BulkOutcome(error=why) for at, why in read.wrong.items()}
+    for row, reason in answer.refused:
+        found[places[row]] = pb.BulkOutcome(error=reason)
+    for lease in answer.leases:
+        made = pb.BulkOutcome(id=str(lease.id), ticket=lease.ticket, secret=lease.secret)
+        if lease.until is not None:
+            made.until.FromMicroseconds(lease.until)
+        found[places[lease.row]] = made
+    return pb.SubscribeManyResponse(outcomes=[found[at] for at in sorted(found)])
+
+
+def ending_of(each: EndingLease) -> pb.EndingLease:
+    """A lease that ends soon."""
+    return pb.EndingLease(subscription=str(each.id), until=_timestamp(each.until))
+
+
+def letter_of(each: DeadDelivery) -> pb.DeadLetter:
+    """A notification that no attempt could deliver."""
+    return pb.DeadLetter(
+        id=each.id,
+        subscription=str(each.subscription),
+        sequence=each.sequence if each.sequence >= 0 else None,
+        attempts=each.attempts,
+        error=each.error,
+        moment=_timestamp(each.moment),
+    )
+
+
+def key_of(each: ApiKey) -> pb.Key:
+    """An API key, without its secret."""
+    return pb.Key(id=each.id, name=each.name, roles=each.roles, created=_timestamp(each.created))
+
+
+def backtest_of(answer: BacktestAnswer) -> pb.Backtest:
+    """A back-test as over HTTP."""
+    shown = pb.Backtest(
+        id=answer.id,
+        progress=answer.progress,
+        events=answer.events,
+        matched=answer.matched,
+        dead=answer.dead,
+        first=answer.first,
+        end=answer.end,
+    )
+    for span in answer.over_time or ():
+        made = shown.over_time.add(events=span.events, matched=span.matched)
+        made.begin.FromDatetime(span.begin)
+        made.end.FromDatetime(span.end)
+    for sample in answer.samples or ():
+        event = None if sample.event is None else sample.event.encode()
+        shown.samples.add(sequence=sample.sequence, event=event)
+    return shown
+
+
+def new_values(text: bytes) -> list[str] | dict[str, str | list[str]]:
+    """New values of a domain: names, or names with their parents."""
+    try:
+        return msgspec.json.decode(text, type=list[str] | dict[str, str | list[str]])
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as why:
+        raise BrokerError(f"values: {why}") from None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import grpc
 import grpc.aio
@@ -19,13 +19,16 @@ from tamis.broker import metrics
 from tamis.errors import SettingError, TamisError
 from tamis.service.context import ServiceContext
 from tamis.service.listen_address import ListenAddress
+from tamis.service.problems import HttpError
 from tamis.service.rpc import tamis_pb2
 from tamis.service.rpc.status import Context, abort, details, status_code
 from tamis.service.rpc.verbs import GrpcVerbs
 
 _SERVICE = tamis_pb2.DESCRIPTOR.services_by_name["Tamis"]
-_HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"]
 _GRACE = 2.0  # seconds for the calls under way when it stops; open streams end at once
+_HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"]
+Requests = AsyncIterable[Any]
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -45,15 +48,16 @@ class GrpcServer:
                 ("grpc.so_reuseport", 0),  # a second server is refused, not given every other call
                 ("grpc.keepalive_time_ms", 60_000),  # readers that are gone are noticed
                 ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+                ("grpc.max_connection_idle_ms", 600_000),  # without calls; clients come back
             ]
         )
         verbs = GrpcVerbs(self._context)
-        self._server.add_generic_rpc_handlers(
-            (
-                _handlers(_SERVICE, lambda each: _verb(verbs, each)),
-                _handlers(_HEALTH, lambda each: getattr(self._health, each.name)),
-            )
+        patience = self._context.settings.slow_request.total_seconds()
+        found = (
+            _handlers(_SERVICE, lambda each: _handler(each, _verb(verbs, each, patience))),
+            _handlers(_HEALTH, lambda each: _plain_handler(each, self._health)),
         )
+        self._server.add_generic_rpc_handlers(found)
         names = (_SERVICE.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         for name in ("", _SERVICE.full_name):
@@ -92,43 +96,76 @@ def _bracketed(host: str) -> str:
 
 
 def _handlers(
-    service: ServiceDescriptor, verb: Callable[[MethodDescriptor], Callable[..., Any]]
+    service: ServiceDescriptor, handler: Callable[[MethodDescriptor], Handler]
 ) -> grpc.GenericRpcHandler:
     """A handler for each method of a definition."""
-    found = {each.name: _handler(each, verb(each)) for each in service.methods}
+    found = {each.name: handler(each) for each in service.methods}
     return grpc.method_handlers_generic_handler(service.full_name, found)
 
 
-def _handler(method: MethodDescriptor, verb: Callable[..., Any]) -> grpc.RpcMethodHandler[Any, Any]:
-    kinds: dict[tuple[bool, bool], Callable[..., grpc.RpcMethodHandler[Any, Any]]] = {
-        (False, False): grpc.unary_unary_rpc_method_handler,
-        (False, True): grpc.unary_stream_rpc_method_handler,
-        (True, True): grpc.stream_stream_rpc_method_handler,
-    }
-    return kinds[method.client_streaming, method.server_streaming](
-        verb,
-        request_deserializer=GetMessageClass(method.input_type).FromString,
-        response_serializer=GetMessageClass(method.output_type).SerializeToString,
+def _plain_handler(method: MethodDescriptor, servicer: object) -> Handler:
+    """A handler that gRPC gives the one request of a call to."""
+    kind: Callable[..., Handler] = (
+        grpc.unary_stream_rpc_method_handler
+        if method.server_streaming
+        else grpc.unary_unary_rpc_method_handler
     )
+    return kind(getattr(servicer, method.name), **_forms(method))
 
 
-def _verb(verbs: GrpcVerbs, method: MethodDescriptor) -> Callable[..., Any]:
+def _handler(method: MethodDescriptor, verb: Callable[..., Any]) -> Handler:
+    """A handler of a stream of requests, also where a method takes one.
+
+    It looks the same to callers. gRPC would wait for one request for ever; a stream is read here.
+    """
+    kind: Callable[..., Handler] = (
+        grpc.stream_stream_rpc_method_handler
+        if method.server_streaming
+        else grpc.stream_unary_rpc_method_handler
+    )
+    return kind(verb, **_forms(method))
+
+
+def _forms(method: MethodDescriptor) -> dict[str, Callable[..., Any]]:
+    """How messages are read and written."""
+    return {
+        "request_deserializer": GetMessageClass(method.input_type).FromString,
+        "response_serializer": GetMessageClass(method.output_type).SerializeToString,
+    }
+
+
+def _verb(verbs: GrpcVerbs, method: MethodDescriptor, patience: float) -> Callable[..., Any]:
     """What a method does: `PublishStream` is `publish_stream`."""
     verb = getattr(verbs, _WORDS.sub("_", method.name).lower())
 
-    async def answer(request: Any, context: Context) -> Any:
-        async with _guard(method.name, context):
-            verbs.admit(request, context)
-            return await verb(request, context)
+    async def only(requests: Requests, context: Context) -> Any:
+        request = await _first(requests, patience)
+        await verbs.admit(request, context)
+        return request
 
-    async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
+    async def answer(requests: Requests, context: Context) -> Any:
         async with _guard(method.name, context):
-            if not method.client_streaming:  # else each message counts
-                verbs.admit(request, context)
-            async for each in verb(request, context):
+            return await verb(await only(requests, context), context)
+
+    async def answers(requests: Requests, context: Context) -> AsyncIterator[Any]:
+        async with _guard(method.name, context):
+            # Of a stream, each message counts.
+            given = requests if method.client_streaming else await only(requests, context)
+            async for each in verb(given, context):
                 yield each
 
     return answers if method.server_streaming else answer
+
+
+async def _first(requests: Requests, patience: float) -> Any:
+    """The request of a call that has one, if it arrives in time."""
+    try:
+        async with asyncio.timeout(patience):
+            return await anext(aiter(requests))
+    except TimeoutError:
+        raise HttpError(408, "the request did not arrive in time; send it again") from None
+    except StopAsyncIteration:
+        raise HttpError(400, "the call has no request") from None
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ _CODES = {
     401: grpc.StatusCode.UNAUTHENTICATED,
     403: grpc.StatusCode.PERMISSION_DENIED,
     404: grpc.StatusCode.NOT_FOUND,
+    408: grpc.StatusCode.DEADLINE_EXCEEDED,
     409: grpc.StatusCode.FAILED_PRECONDITION,
     410: grpc.StatusCode.OUT_OF_RANGE,
     429: grpc.StatusCode.RESOURCE_EXHAUSTED,

@@ -19,7 +19,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.engine import Engine
-from tamis.errors import SparkError
+from tamis.engine.doors.event_moments import depends_on_now
+from tamis.errors import SparkError, counted
 from tamis.operators.report import Report
 from tamis.spark.backtest.count_task import COUNTED, CountTask, leading_slots
 from tamis.spark.backtest.result_tables import (
@@ -31,7 +32,7 @@ from tamis.spark.backtest.result_tables import (
     totals_table,
 )
 from tamis.spark.events.past_events import PastEvents, past_events
-from tamis.spark.events.time_axis import WHOLE, EventClock, TimeAxis, axis
+from tamis.spark.events.time_axis import TIME, WHOLE, EventClock, TimeAxis, axis
 from tamis.spark.events.time_span import TimeSpan
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
@@ -106,7 +107,8 @@ def backtest(
         subscriptions: an engine; or the folder of an index (its latest version), of a version, or
             of a saved engine.
         time: the column with the time of an event: timestamps, dates or numbers; of a log, an
-            attribute. The default is the event's number.
+            attribute. The default is the event's number. It is also what `now` means in conditions;
+            without a column of times, that is when the log got the event.
         buckets: at most; their length is a round one. [60]
         samples: events of each subscription; the same events give the same samples. [5]
         columns: of the events, for samples; the default is all.
@@ -133,6 +135,7 @@ def backtest(
     ):
         there = past_events(given, now.schema)
         clock = there.clock(time, columns)
+        _check_moments(there, clock, now.engines)
         slots = [leading_slots(engine) for engine in now.engines]
         firsts = tuple(accumulate(map(len, slots), initial=0))
         most, each = _fitting(firsts[-1], buckets, samples)
@@ -192,7 +195,19 @@ def check_given(
         if not isinstance(subscriptions, Engine):
             saved = Engine.open(engine_folders(subscriptions)[0], verify=False)
             subscriptions = opened.enter_context(saved)
-        past_events(events, subscriptions.schema).clock(time, columns)
+        there = past_events(events, subscriptions.schema)
+        _check_moments(there, there.clock(time, columns), (subscriptions,))
+
+
+def _check_moments(there: PastEvents, clock: EventClock | None, engines: Iterable[Engine]) -> None:
+    """Refuse conditions that mention now if events have no time."""
+    if there.appended or (clock is not None and clock.kind == TIME):
+        return
+    if any(map(depends_on_now, engines)):
+        raise SparkError(
+            f"{there.where}: a condition mentions now, which is the time of each event: say which "
+            "column has it (time=…, or --time), one of timestamps or dates"
+        )
 
 
 def _fitting(subscriptions: int, buckets: int | None, samples: int | None) -> tuple[int, int]:
@@ -201,12 +216,14 @@ def _fitting(subscriptions: int, buckets: int | None, samples: int | None) -> tu
     most, each = _COUNTS // many - 1, _SAMPLES // many  # a bucket more is for events without time
     if most < 1 or (buckets is not None and buckets > most):
         raise SparkError(
-            f"{subscriptions:,} subscriptions can be counted in {max(0, most):,} buckets at most"
+            f"{counted(subscriptions, 'subscription')} can be counted in "
+            f"{counted(max(0, most), 'bucket')} at most"
             + ("" if most < 1 else f", not in {buckets:,}")
         )
     if samples is not None and samples > each:
         raise SparkError(
-            f"{subscriptions:,} subscriptions can have {each:,} samples each, not {samples:,}"
+            f"{counted(subscriptions, 'subscription')} can have {counted(each, 'sample')} each, "
+            f"not {samples:,}"
         )
     return (
         min(most, BUCKETS) if buckets is None else buckets,

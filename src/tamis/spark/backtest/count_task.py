@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.replay.event_columns import column_at
+from tamis.encode.lines.event_columns import column_at
+from tamis.model.times.moments import NO_MOMENT
 from tamis.replay.event_source import EventSource, Int64s
 from tamis.replay.parts import SEQUENCE
 from tamis.replay.pipeline import BatchPace, ReadEvents, match_with
 from tamis.spark.backtest.tally import BacktestTally
-from tamis.spark.events.time_axis import EventClock, TimeAxis, Times
+from tamis.spark.events.time_axis import TIME, EventClock, TimeAxis, Times
 from tamis.spark.runtime.operator_reports import CallCount, report_json
 from tamis.spark.runtime.worker_cache import open_shards
 
@@ -61,12 +62,23 @@ class CountTask(NamedTuple):
         # One shard after the other: the others need not be in memory.
         for shard, engine in enumerate(engines):
             count = _ShardCount(self, tally, shard, engine, hit, placed)
-            for events, found in match_with(engine, self.events.chunks(share), BatchPace()):
+            chunks = self.events.chunks(share)
+            for events, found in match_with(engine, chunks, BatchPace(), when=self.moments):
                 count.take(events, found)
         tally.matched += np.bincount(placed[hit], minlength=tally.buckets)
         name = f"task-{share}-{uuid.uuid4().hex}"  # an attempt has a name of its own
         tally.write(Path(self.folder) / name)
         yield {"task": share, "file": name, "operators": report_json(calls.report())}
+
+    def moments(self, events: ReadEvents) -> Int64s | None:
+        """When valid events were: by the clock, if that has times, or else by their log."""
+        if self.clock is None or self.clock.kind != TIME:
+            return events.moments
+        column = column_at(events.table, self.clock.path)
+        many = len(events.chunk.numbers)
+        values, known = self.clock.values(pa.nulls(many) if column is None else column)
+        found: Int64s = np.where(known, values, NO_MOMENT)[events.valid.rows]
+        return found
 
     def tally(self, counts: Any = np.int64) -> BacktestTally:
         """A tally without counts."""

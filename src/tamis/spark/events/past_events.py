@@ -34,6 +34,7 @@ class PastEvents(ABC):
 
     schema: Schema
     files = 0  # how many files hold the events
+    appended = False  # whether chunks say when their events were appended
 
     @property
     @abstractmethod

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tamis.encode.lines.event_columns import type_at
 from tamis.errors import SparkError, nearest
 from tamis.model.domain import Timestamp
 from tamis.model.schema import Schema
-from tamis.replay.event_columns import type_at
 from tamis.replay.event_source import RowLayout
 from tamis.replay.parquet_events import ParquetEvents, ParquetFiles, RowRange, row_shares
 from tamis.spark.events.past_events import PastEvents, check_sample_columns

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tamis.encode.lines.event_columns import multiple
 from tamis.encode.validation import extends
 from tamis.errors import SchemaError, SparkError
 from tamis.model.domain import Decimal, Integer, Timestamp
 from tamis.model.schema import Schema
-from tamis.replay.event_columns import multiple
 from tamis.replay.log_events import LogEvents, log_shares
 from tamis.spark.events.past_events import PastEvents, check_sample_columns
 from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, EventClock
@@ -29,6 +29,8 @@ class PastLog(PastEvents):
 
     Each is read by the schema of its number. `schema` is the last one, or a later one.
     """
+
+    appended = True
 
     def __init__(self, log: Log, schema: Schema) -> None:
         self.log, self.end, self.schema = log, log.end, schema

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from tamis.encode.arrow import one_chunk
 from tamis.encode.columns import column_codes
+from tamis.encode.lines.event_columns import schema_encoder
 from tamis.errors import SparkError
-from tamis.replay.event_columns import schema_encoder
 
 Times = NDArray[Any]  # int64, or doubles
 TIME, WHOLE, DECIMAL = "time", "whole", "decimal"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.replay.event_columns import column_at, type_at
+from tamis.encode.lines.event_columns import column_at, type_at
 from tamis.replay.event_source import EventSource
 from tamis.replay.parquet_events import ParquetFiles, RowRange
 from tamis.spark.events.time_axis import EventClock, is_text

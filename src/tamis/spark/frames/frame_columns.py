@@ -10,12 +10,12 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tamis.encode.lines.event_columns import arrow_types, nested
 from tamis.errors import SparkError, suggestion
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Text, Timestamp
 from tamis.model.elements.structs import Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.replay.event_columns import arrow_types, nested
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -33,6 +33,7 @@ _FITTING: dict[type[Domain], tuple[str, ...]] = {
     Timestamp: ("timestamp", "timestamp_ntz", "date", *_TEXTS),
     Structs: ("struct",),
 }
+_MOMENT = "$now"  # no result has a column of this name
 _SAME = 0.8  # alike enough for a misspelling; `ts` and `tags` are not
 
 
@@ -236,6 +237,19 @@ def column_of(frame: DataFrame, given: str | Column) -> Column:
         raise SparkError(f"there is no column {given!r}{suggestion(given, frame.columns)}")
     check_unambiguous(frame, (given,))
     return functions.col(quoted(given))
+
+
+def moments_of(frame: DataFrame, given: str | Column) -> Column:
+    """The moments of events, in microseconds since 1970, from a column of timestamps."""
+    from pyspark.sql import functions
+
+    column = column_of(frame, given)
+    kind = frame.select(column).schema[0].dataType.simpleString()
+    if kind not in ("timestamp", "timestamp_ntz"):
+        raise SparkError(f"the column for now is {kind}, expected timestamp")
+    if kind == "timestamp_ntz":  # without an offset, a time is UTC
+        column = functions.to_utc_timestamp(column.cast("timestamp"), functions.current_timezone())
+    return functions.unix_micros(column).alias(_MOMENT)
 
 
 def check_unambiguous(frame: DataFrame, path: Sequence[str]) -> None:

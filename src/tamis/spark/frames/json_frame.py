@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from tamis.encode.arrow import one_chunk
 from tamis.encode.json_events import has_dynamic
+from tamis.encode.lines.event_columns import nested
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
-from tamis.replay.event_columns import nested
 from tamis.spark.frames.frame_columns import KeptColumn, column_of, select_columns, struct_of
 from tamis.spark.runtime.worker_cache import schema_document, schema_encoder
 
@@ -89,7 +89,7 @@ class _LinesTask(NamedTuple):
     dead: str
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from tamis.replay.json_lines import LineReader
+        from tamis.encode.lines.json_lines import LineReader
 
         lines = LineReader(schema_encoder(self.schema))
         for batch in batches:

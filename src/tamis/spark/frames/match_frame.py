@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -23,12 +24,19 @@ import pyarrow as pa
 
 from tamis.encode.arrow import one_chunk
 from tamis.encode.tables.frames import ABSENT, check_missing, nan_as_null
+from tamis.engine.doors.event_moments import depends_on_now
 from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
-from tamis.replay.event_source import EventChunk, RowLayout
+from tamis.model.times.moments import NO_MOMENT, clock, read_moment
+from tamis.replay.event_source import EventChunk, Int64s, RowLayout
 from tamis.replay.parts import SUBSCRIPTION
 from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
-from tamis.spark.frames.frame_columns import KeptColumn, attribute_sources, select_columns
+from tamis.spark.frames.frame_columns import (
+    KeptColumn,
+    attribute_sources,
+    moments_of,
+    select_columns,
+)
 from tamis.spark.runtime.engine_folders import SavedSubscriptions, engine_folders
 from tamis.spark.runtime.operator_reports import noted_calls
 from tamis.spark.runtime.sessions import retained_batches
@@ -62,6 +70,7 @@ def match(
     bad: str = "raise",
     missing: str = ABSENT,
     report: str | os.PathLike[str] | None = None,
+    now: str | Column | datetime | None = None,
 ) -> Callable[[DataFrame], DataFrame]:
     """A function for `DataFrame.transform`, of batch and streaming DataFrames alike.
 
@@ -76,6 +85,9 @@ def match(
     NaN is absent, as null is; with `missing="refuse"` it breaks a rule.
     `tamis.spark.validate` separates such events from the rest. `report` is a folder in which
     workers note calls and faults of operators, for `tamis.spark.report` to add up.
+
+    `now` is what `now` means in conditions: a column of timestamps, or one moment for all events.
+    The default is the moment at which the function is applied; a stream needs a column.
 
     Of an index, the latest version is used. A stream uses the version that is the latest when a
     batch begins; workers record it, so that Spark gets the same one when it runs the batch again.
@@ -94,9 +106,10 @@ def match(
     kept: list[str | Column] = [keep] if isinstance(keep, str) else list(keep)
     given = _resolved(subscriptions, schema, operators)
     noted = None if report is None else str(Path(report).absolute())
+    time = read_moment(now) if isinstance(now, datetime) else now
 
     def matched(events: DataFrame) -> DataFrame:
-        return _transform(events, given, [id, *kept], bad, noted, missing)
+        return _transform(events, given, [id, *kept], bad, noted, missing, time)
 
     return matched
 
@@ -156,6 +169,7 @@ def _transform(
     bad: str,
     report: str | None,
     missing: str,
+    now: int | str | Column | None,
 ) -> DataFrame:
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -164,19 +178,24 @@ def _transform(
             f"there is no column {extras[0]!r} to identify events; name one of these: "
             f"match(…, id={events.columns[0]!r}); columns: {', '.join(events.columns)}"
         )
-    chosen = select_columns(events, given.schema, extras, taken=(SUBSCRIPTION,))
-    id, *kept = chosen.struct.fields
+    times = [] if now is None or isinstance(now, int) else [moments_of(events, now)]
+    chosen = select_columns(events, given.schema, [*extras, *times], taken=(SUBSCRIPTION,))
+    id, *kept = chosen.struct.fields[: len(extras)]
+    moment = now if isinstance(now, int) else None
+    if now is None and not events.isStreaming:
+        moment = clock()
     kind = StringType() if given.texts else LongType()
     result = StructType([id, StructField(SUBSCRIPTION, kind, nullable=False), *kept])
     task = FrameTask(
         given.folders,
         given.operators,
         RowLayout(chosen.attributes),
-        chosen.extras,
+        chosen.extras[: len(extras)],
         given.texts,
         bad,
         report,
         missing,
+        chosen.extras[-1] if times else moment,
     )
     if given.versions is None:
         return chosen.frame.mapInArrow(task.run, result)
@@ -200,6 +219,7 @@ class FrameTask(NamedTuple):
     bad: str
     report: str | None  # the folder for reports of operators
     missing: str = ABSENT
+    now: KeptColumn | int | None = None  # the column of moments, or the one of all events
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         engines = open_shards(self.folders, self.operators)
@@ -207,18 +227,32 @@ class FrameTask(NamedTuple):
             EventChunk(np.arange(batch.num_rows), self._table(batch), self.layout)
             for batch in batches
         )
+        timed = any(map(depends_on_now, engines))
+        if timed and self.now is None:
+            raise SparkError(
+                "a condition mentions now, and a stream has no moment of its own: say which column "
+                "has the time of an event: match(…, now='time')"
+            )
         with noted_calls(engines, self.report):
             pace = BatchPace(_WHOLE, _WHOLE)
             for events in read_events(chunks, engines[0].encoder, pace):
                 if events.valid.refused and self.bad == "raise":
                     raise self._explained(events)
+                moments = self._moments(events) if timed else None
                 for engine in engines:
-                    found = engine.match_batch(events.valid.batch(engine.encoder))
+                    found = engine.match_batch(events.valid.batch(engine.encoder, moments))
                     yield from self._pairs(found, events)
 
     def _table(self, batch: pa.RecordBatch) -> pa.Table:
         table = pa.Table.from_batches([batch])
         return nan_as_null(table) if self.missing == ABSENT else table
+
+    def _moments(self, events: ReadEvents) -> Int64s | int | None:
+        """The moments of the valid events."""
+        if not isinstance(self.now, KeptColumn):
+            return self.now
+        values = np.asarray(_column(events, self.now).fill_null(NO_MOMENT))
+        return values[events.valid.rows]
 
     def _pairs(self, found: Matches, events: ReadEvents) -> Iterator[pa.RecordBatch]:
         rows, ids = events.numbers[found.events], found.arrow_ids(self.texts)

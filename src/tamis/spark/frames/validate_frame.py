@@ -76,8 +76,8 @@ def with_reason(
 
 def _check(schema: str, names: list[str], missing: str) -> Callable[..., pa.Array]:
     def reasons(*columns: pa.Array) -> pa.Array:
+        from tamis.encode.lines.json_lines import reason_column
         from tamis.encode.validation import validate
-        from tamis.replay.json_lines import reason_column
 
         table = pa.table(list(columns), names=names)
         table = nan_as_null(table) if missing == ABSENT else table

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.engine import Engine
-from tamis.errors import SparkError
+from tamis.errors import SparkError, counted
 from tamis.model.schema import Schema
 from tamis.spark.jobs.compile_shard import (
     COMPILED,
@@ -123,7 +123,7 @@ def compile_conditions(
     modules: Sequence[str] = (),
     strict: bool = False,
 ) -> CompiledIndex:
-    """A version of the subscriptions of a DataFrame with `id` and `condition`.
+    """A version of the subscriptions of a DataFrame with `id`, `condition` and perhaps `language`.
 
     `stats` is a folder of statistics of past events that all workers can see. Workers import
     `modules`, which declare the operators that conditions call. Rows without an id are refused. So
@@ -148,7 +148,8 @@ def _check_refusals(made: Sequence[CompiledShard], *, strict: bool, some: bool) 
     """Raise if conditions were refused and therefore nothing is to be published."""
     refused, left = sum(each.refused for each in made), sum(each.subscriptions for each in made)
     if refused and (strict or (some and not left)):
-        lines = [f"nothing was published: {refused:,} of {refused + left:,} conditions are wrong"]
+        of = f"of {counted(refused + left, 'condition')}"
+        lines = [f"nothing was published: {counted(refused, f'{of} is', f'{of} are')} wrong"]
         lines += [f"  {reason}" for each in made for reason in each.reasons][:_REASONS]
         if refused > _REASONS:
             lines.append(f"  and {refused - _REASONS:,} more")
@@ -202,9 +203,10 @@ def _check_same(
     if stats is not None:
         wish = "laid out for statistics"
     elif shards not in (None, len(version.shards)):
-        wish = f"in {shards} shards, instead of {len(version.shards)}"
+        wish = f"in {counted(shards or 0, 'shard')}, instead of {len(version.shards)}"
     elif refused and made.get("modules") != sorted(modules):
-        wish = f"with other modules: {refused:,} conditions were refused with those it knew"
+        many = counted(refused, "condition was refused", "conditions were refused")
+        wish = f"with other modules: {many} with those it knew"
     if wish is not None:
         raise SparkError(
             f"{version.folder}: there is a version of sequence number {version.sequence} already, "

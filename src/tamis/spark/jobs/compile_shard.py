@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from tamis.engine import Engine
 from tamis.engine.warm_start import plan_for
+from tamis.errors import counted
 from tamis.model.schema import Schema
 from tamis.replay.event_source import event_sample
-from tamis.replay.live_subscriptions import extend_engine, shard_of, subscribe_rows
+from tamis.replay.live_subscriptions import LANGUAGE, extend_engine, shard_of, subscribe_rows
 from tamis.replay.log_events import LogEvents, log_shares
 from tamis.spark.runtime.engine_folders import laid_out
 from tamis.store.changes import ID_TYPES
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _TAIL = 1 << 14  # sequence numbers at the end of a log, of which a sample is planned for
 _SHARES = 3  # of that tail
 SHOWN = 20  # refusals that a version keeps, to show them
-_COLUMNS = ["id", "condition", "added"]
+_COLUMNS = ["id", "condition", "added", LANGUAGE]
 _REFUSED = "refused.arrow"  # in the folder of a shard: these columns
 NO_SHARD = -1  # of rows without an id
 COMPILED = pa.schema(
@@ -81,7 +82,7 @@ class LogShardTask(NamedTuple):
         engine = Engine(log.schema_at(self.since))
         if self.folders is not None:
             engine = Engine.open(self.folders[shard])
-        changes = log.changes(self.since, self.at)
+        changes = log.changes(self.since, self.at, details=True)
         if self.shards > 1:
             mine = [shard_of(id, self.shards) == shard for id in changes["id"].to_pylist()]
             changes = changes.filter(pa.array(mine, pa.bool_()))
@@ -129,7 +130,8 @@ class RowShardTask(NamedTuple):
 
         made_of: Any = arrow_udf  # it reads the kind of function from the type hints
         numbered = made_of(shard, IntegerType())("id").alias("shard")
-        grouped = conditions.select("id", "condition", numbered).groupBy("shard")
+        names = [name for name in ("id", "condition", LANGUAGE) if name in conditions.columns]
+        grouped = conditions.select(*names, numbered).groupBy("shard")
         task = self
 
         # Spark counts the parameters of what it is given, and would count `self` of a method.
@@ -147,12 +149,13 @@ class RowShardTask(NamedTuple):
     def shard(self, table: pa.Table) -> pa.Table:
         shard, count = table["shard"][0].as_py(), table.num_rows
         if shard == NO_SHARD:
-            made = CompiledShard(NO_SHARD, "", 0, 0, count, [f"{count:,} rows have no id"])
+            reason = counted(count, "row has no id", "rows have no id")
+            made = CompiledShard(NO_SHARD, "", 0, 0, count, [reason])
         else:
             for module in self.modules:
                 import_module(module)
             engine = Engine(Schema.from_dict(json.loads(self.schema)))
-            refused = _subscribe(engine, table.select(["id", "condition"]))
+            refused = _subscribe(engine, table.drop_columns(["shard"]))
             made = _saved(engine, [refused], Path(self.draft), shard, self.stats)
         return pa.Table.from_pylist([made._asdict()], COMPILED)
 
@@ -165,7 +168,8 @@ class _Refusals(NamedTuple):
 
 
 def _subscribe(engine: Engine, rows: pa.Table) -> _Refusals:
-    refused = subscribe_rows(engine, rows.select(["id", "condition"]))
+    names = [name for name in ("id", "condition", LANGUAGE) if name in rows.column_names]
+    refused = subscribe_rows(engine, rows.select(names))
     reasons = [f"{rows['id'][row].as_py()!r}: {reason}" for row, reason in refused]
     return _Refusals(rows.take(pa.array([row for row, _ in refused], pa.int64())), reasons)
 
@@ -225,12 +229,15 @@ def _refused(folder: str, ended: Collection[Any], ids: str) -> pa.Table:
     """The conditions that the previous version refused, without those that have ended."""
     path = Path(folder) / _REFUSED
     nothing = {"id": ID_TYPES[ids], "condition": pa.string(), "added": pa.int64()}
+    nothing[LANGUAGE] = pa.string()
     if not path.exists():
         return pa.schema(nothing).empty_table()
     with pa.OSFile(str(path)) as file:
         table = pa.ipc.open_file(file).read_all()
     if "added" not in table.column_names:  # written before schemas grew in logs
         table = table.append_column("added", pa.array(np.zeros(table.num_rows, np.int64)))
+    if LANGUAGE not in table.column_names:  # written when logs had one language
+        table = table.append_column(LANGUAGE, pa.nulls(table.num_rows, pa.string()))
     return table.filter(pa.array([id not in ended for id in table["id"].to_pylist()], pa.bool_()))
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
+from tamis.model.times.moments import clock, read_moment
 from tamis.replay.manifests import manifests, sweep
 from tamis.replay.parquet_events import parquet_files
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
@@ -59,6 +61,7 @@ def match_files(
     operators: Operator | Iterable[Operator] = (),
     trusted: bool = False,
     append: bool = False,
+    now: datetime | str | None = None,
     progress: Progress | None = None,
 ) -> MatchedFiles:
     """Match all events of parquet files, and write the pairs to a folder.
@@ -70,11 +73,13 @@ def match_files(
         columns: of the events that pairs have too.
         trusted: events are known to be consistent, as after `tamis.spark.validate`: only
             attributes that some subscription mentions are read.
+        now: the moment of all events, for conditions that mention it; the default is the present.
         append: add to the pairs of an earlier job in `out`, instead of refusing the folder.
 
     The other arguments are those of `tamis.spark.backtest.backtest_job.backtest`.
     Events that break a rule of the schema are written to `dead`, with the reason.
     """
+    moment = clock() if now is None else read_moment(now)
     files = parquet_files(events)
     kept = [*([] if id is None else [id]), *columns]
     check_names(kept, [SEQUENCE, SUBSCRIPTION] if id is None else [SUBSCRIPTION], "pairs")
@@ -83,22 +88,23 @@ def match_files(
         scratch_folder(folder) as above,
         held_subscriptions(
             subscriptions, above, lambda schema: PastFiles(files, schema).sample(), operators
-        ) as now,
+        ) as saved,
     ):
         if folder is not None and not append:
             _clear(folder, above)
-        there = PastFiles(files, now.schema)
-        attributes = now.mentioned if trusted and not now.calls else None
+        there = PastFiles(files, saved.schema)
+        attributes = saved.mentioned if trusted and not saved.calls else None
         job = MatchTask(
             there.shares(cores(spark), kept, attributes=attributes),
-            now.folders,
-            now.operators,
-            now.texts,
+            saved.folders,
+            saved.operators,
+            saved.texts,
             id,
             tuple(kept),
             attributes is not None,
             None if folder is None else str(folder),
             uuid.uuid4().hex,
+            moment,
         )
         begun = perf_counter()
         try:

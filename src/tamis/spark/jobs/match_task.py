@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.encode.arrow import one_chunk
+from tamis.engine.doors.event_moments import depends_on_now
 from tamis.replay.event_source import EventSource
 from tamis.replay.parts import DEAD, NOTIFICATIONS, SEQUENCE, SUBSCRIPTION, PartWriter
 from tamis.replay.pipeline import BatchPace, ReadEvents, match_with
@@ -53,6 +54,7 @@ class MatchTask(NamedTuple):
     trusted: bool = False
     out: str | None = None  # None: pairs are counted only
     name: str = ""  # of the job, in the names of its parts
+    now: int | None = None  # the moment of all events
 
     @property
     def tasks(self) -> int:
@@ -69,7 +71,11 @@ class MatchTask(NamedTuple):
         engine = open_engine(self.shards[shard], self.operators, shards=len(self.shards))
         calls = CallCount([engine])
         try:
-            for events, found in match_with(engine, chunks, BatchPace(), partial=self.trusted):
+            now = self.now if depends_on_now(engine) else None
+            matched = match_with(
+                engine, chunks, BatchPace(), partial=self.trusted, when=lambda _: now
+            )
+            for events, found in matched:
                 end.take(events, found)
             yield {"task": number, "operators": report_json(calls.report()), **end.done()}
         except BaseException:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from tamis.errors import SparkError
 from tamis.files.array_folder import fingerprint
 from tamis.model.schema import Schema
+from tamis.spark.runtime.worker_gpu import use_given_gpu
 
 if TYPE_CHECKING:
     from tamis.encode.encoder import Encoder
@@ -79,6 +80,7 @@ def open_engine(
 
     def opened() -> tuple[Engine, int]:
         limit_threads()
+        use_given_gpu()
         from tamis.engine import Engine
 
         engine = Engine.open(path, verify=False, operators=unpack_operators(operators))
@@ -134,7 +136,7 @@ def limit_threads() -> None:
 @lru_cache(maxsize=_KEPT)
 def schema_encoder(document: str) -> Encoder:
     """The encoder of a schema, given as JSON, to validate events with."""
-    from tamis.replay.event_columns import schema_encoder
+    from tamis.encode.lines.event_columns import schema_encoder
 
     made = schema_encoder(document)
     freeze_objects()

@@ -19,9 +19,9 @@ from tamis.encode.codes import (
     TimestampCodec,
 )
 from tamis.encode.encoder import Encoder
+from tamis.encode.lines.event_columns import list_column, multiple, placed
 from tamis.encode.validation import ValidEvents
 from tamis.model.domain import INT_HIGH
-from tamis.replay.event_columns import list_column, multiple, placed
 
 Int64s = NDArray[np.int64]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tamis.encode.encoder import Encoder
+from tamis.encode.lines.event_columns import schema_encoder
 from tamis.encode.validation import ValidEvents, validate
 from tamis.errors import SparkError, StoreError
 from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.model.dynamic import Dynamic
 from tamis.model.schema import EVENT_TYPE
-from tamis.replay.event_columns import schema_encoder
 from tamis.replay.event_source import EventSource
 from tamis.replay.pipeline import BatchPace, ReadEvents, encoder_of, read_events
 from tamis.spark.backtest.tally import ranks

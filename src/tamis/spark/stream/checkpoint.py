@@ -49,7 +49,7 @@ def read_end(checkpoint: Path, batch: int) -> tuple[str, list[str]]:
 
 
 def last_batch(checkpoint: Path) -> tuple[int, bool]:
-    """The last batch that Spark has planned, and whether it has committed it; -1 if there is none.
+    """The last batch that Spark has planned, and whether it has committed it; -1 before the first.
 
     Spark goes on with this batch, or after it.
     """

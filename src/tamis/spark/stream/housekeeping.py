@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 
+from tamis.errors import counted
 from tamis.replay.compact_parts import compact
 from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.runtime.error_text import error_text
@@ -158,7 +159,7 @@ def refused_text(latest: Version | None) -> str | None:
     if not made.get("refused"):
         return None
     many = made["refused"]
-    said = "1 condition was refused" if many == 1 else f"{many:,} conditions were refused"
+    said = counted(many, "condition was refused", "conditions were refused")
     return "; ".join([said, *made["reasons"][:1]])
 
 

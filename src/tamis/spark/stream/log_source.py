@@ -56,7 +56,7 @@ from tamis.model.schema import Schema
 from tamis.replay.log_events import after_events, log_shares, next_event
 from tamis.replay.parts import RAW, REASON, SEQUENCE, SUBSCRIPTION
 from tamis.spark.frames.frame_columns import check_attributes, column_types
-from tamis.spark.stream.log_task import LogTask
+from tamis.spark.stream.log_slice import LogSlice
 from tamis.spark.stream.notification_sink import local
 from tamis.spark.stream.progress import NO_VERSION
 from tamis.store.log import Log
@@ -164,8 +164,8 @@ class LogOptions:
             yield part
             start = part.end
 
-    def tasks_of(self, part: VersionRange) -> list[LogTask]:
-        """Tasks for a range: its shares, for each shard of the subscriptions."""
+    def slices_of(self, part: VersionRange) -> list[LogSlice]:
+        """Slices for a range: its shares, for each shard of the subscriptions."""
         start, end, version = part
         found = None
         if version != NO_VERSION and self.versions is not None:
@@ -175,7 +175,7 @@ class LogOptions:
         sequence = 0 if found is None else found.sequence
         shards: list[tuple[int, str | None]] = [*enumerate(folders)] or [(0, None)]
         return [
-            LogTask(
+            LogSlice(
                 str(self.log.folder),
                 low,
                 high,
@@ -229,11 +229,11 @@ class TamisDataSource(DataSource):
 
 
 class _LogPartition(InputPartition):
-    """A task, as Spark sends it."""
+    """A slice, as Spark sends it."""
 
-    def __init__(self, task: LogTask) -> None:
+    def __init__(self, slice: LogSlice) -> None:
         super().__init__(None)
-        self.task = task
+        self.slice = slice
 
 
 class _BatchReader(DataSourceReader):
@@ -248,7 +248,7 @@ class _BatchReader(DataSourceReader):
         if given.versions is not None and chosen:
             # Spark does not say when the job ends: the hold runs out after a while.
             given.versions.hold(chosen)
-        return [_LogPartition(each) for part in ranges for each in given.tasks_of(part)]
+        return [_LogPartition(each) for part in ranges for each in given.slices_of(part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(partition)
@@ -304,7 +304,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Tasks with the version that Spark recorded for the batch."""
         part = VersionRange(start["sequence"], end["sequence"], end["version"])
         self._retain(part.start, part.end)
-        return [_LogPartition(each) for each in self._options.tasks_of(part)]
+        return [_LogPartition(each) for each in self._options.slices_of(part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(partition)
@@ -335,7 +335,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
     if isinstance(partition, _LogPartition):  # without partitions, Spark still reads an empty one
-        yield from partition.task.run()
+        from tamis.spark.stream.log_task import LogTask  # see `log_slice`
+
+        yield from LogTask(**vars(partition.slice)).run()
 
 
 def _names(given: str | None) -> tuple[str, ...]:

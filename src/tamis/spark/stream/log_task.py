@@ -13,17 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encode.arrow import one_chunk
+from tamis.encode.lines.event_columns import column_at, list_column, placed
 from tamis.encode.validation import extends, same_codes
 from tamis.errors import StoreError
 from tamis.files.checksum import crc32
 from tamis.files.os_errors import os_errors_as
-from tamis.replay.event_columns import column_at, list_column, placed
 from tamis.replay.live_subscriptions import LivePairs, LiveSubscriptions
 from tamis.replay.log_matching import match_log
 from tamis.replay.parts import RAW, REASON, SEQUENCE, SUBSCRIPTION
 from tamis.replay.pipeline import BatchPace, ReadEvents
 from tamis.spark.runtime.operator_reports import noted_calls
 from tamis.spark.runtime.worker_cache import VERSIONS, LruCache, open_engine
+from tamis.spark.stream.log_slice import LogSlice
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import DOCUMENT, Log
 
@@ -35,19 +36,8 @@ _logs: LruCache[Log] = LruCache()
 
 
 @dataclass(frozen=True)
-class LogTask:
-    """A range of a log, and a shard of the subscriptions."""
-
-    log: str
-    start: int
-    end: int
-    folder: str | None  # of the shard; None where all subscriptions come from the log
-    sequence: int  # of the version
-    shard: int
-    shards: int
-    columns: tuple[tuple[str, pa.DataType], ...]  # attributes, with the types that Spark expects
-    modules: tuple[str, ...]  # that declare operators
-    report: str | None = None  # the folder for reports of operators
+class LogTask(LogSlice):
+    """A slice that is matched."""
 
     def run(self) -> Iterator[pa.RecordBatch]:
         """The pairs of the range, and its dead letters, which the first shard alone gives."""

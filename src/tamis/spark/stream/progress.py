@@ -126,13 +126,14 @@ class StreamWatch:
         if merged:  # of all batches from the first on
             totals = totals._replace(sequence=self._first, events=0, notifications=0, dead=0)
         (offset,) = manifest["offsets"]  # the stream has one source
-        start, end = totals.sequence, int(offset["sequence"])
+        # A service that matches itself writes what a manifest covers, and has no versions.
+        start, end = totals.sequence, int(offset["sequence" if "sequence" in offset else "end"])
         events, found = self._log.counts(start, end)[0], int(manifest[NOTIFICATIONS])
         self._taken = int(manifest["batch"])
         self._totals = totals._replace(
             batches=int(manifest.get(BATCHES, totals.batches + 1)),
             sequence=end,
-            version=int(offset["version"]),
+            version=int(offset.get("version", NO_VERSION)),
             events=totals.events + events,
             notifications=totals.notifications + found,
             dead=totals.dead + int(manifest[DEAD]),

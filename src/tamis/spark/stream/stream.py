@@ -90,6 +90,7 @@ class Stream:
         job: what to run.
         snapshot: kept up to date, if given.
         spark: a session to use; without one, `open` starts one and `stop` ends it.
+        owned: whether `stop` ends the session that was given, too.
     """
 
     def __init__(
@@ -97,8 +98,10 @@ class Stream:
         job: StreamJob,
         snapshot: SubscriptionSnapshot | None = None,
         spark: SparkSession | None = None,
+        *,
+        owned: bool = False,
     ) -> None:
-        self.job, self._session, self._owned = job, spark, spark is None
+        self.job, self._session, self._owned = job, spark, owned or spark is None
         check_read(job.log, job.index, job.columns)
         if job.out.resolve() == job.checkpoint.resolve():
             raise SparkError(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.errors import StoreError
+from tamis.errors import StoreError, counted
 from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.store.pack import APPENDED, CHANGES, EVENTS
@@ -129,6 +129,7 @@ class FormatOneFiles:
             raise StoreError(f"{path}: is damaged or cannot be read: {why}") from why
         if table.num_rows != section.rows:
             raise StoreError(
-                f"{path}: is damaged, it has {table.num_rows} rows instead of {section.rows}"
+                f"{path}: is damaged, it has {counted(table.num_rows, 'row')} instead of "
+                f"{section.rows}"
             )
         return table

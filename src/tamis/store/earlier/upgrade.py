@@ -22,14 +22,7 @@ from tamis.files.sync import sync_folder
 from tamis.store.document import signed
 from tamis.store.earlier.format_one import FormatOneFiles, old_names
 from tamis.store.head import create_head
-from tamis.store.log import (
-    DOCUMENT,
-    FORMAT,
-    SEGMENTS,
-    Log,
-    new_head,
-    segment_files,
-)
+from tamis.store.log import DOCUMENT, FORMAT, SEGMENTS, Log, new_head, segment_files
 from tamis.store.pack import appended, encode_table, microseconds
 from tamis.store.segment import first_in
 from tamis.store.segment_files import HEAD

@@ -35,6 +35,8 @@ from tamis.store.pack import (
     encode_table,
     make_pack,
     microseconds,
+    moments,
+    with_moments,
 )
 from tamis.store.segment import opened_segment, packs_in, segment_name
 from tamis.store.segment_files import HEAD, SegmentFiles
@@ -177,6 +179,9 @@ def _groups(pack: Pack, tables: dict[str, pa.Table], gone: set[int]) -> Iterator
             else:
                 # Taken, not sliced: a slice is written with bytes of its neighbours as padding.
                 kept = table if kind == LOST else table.take(list(range(low, at)))
+                if kind == EVENTS:
+                    times = moments(table, pack.appended)[low:at]
+                    kept = with_moments(kept, times, pack.appended)
                 group.append(_PackPiece(kind, at - low, kept))
         first += rows
     if group:

@@ -19,6 +19,7 @@ from typing import Any
 from psycopg import errors
 
 from tamis.errors import StoreError
+from tamis.files.atomic import atomic_file
 from tamis.files.json_document import write_json
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder
@@ -41,7 +42,11 @@ from tamis.store.pack import (
 from tamis.store.postgresql.session import Connection, Session
 from tamis.store.segment_files import HEAD, SegmentFiles
 
-TABLES = 1  # the version of the tables
+TABLES = 2  # the version of the tables
+_BASE_TABLE = (
+    "CREATE TABLE IF NOT EXISTS tamis.base (one boolean PRIMARY KEY DEFAULT true CHECK (one), "
+    "first bigint NOT NULL, content bytea NOT NULL)"
+)
 GROWN = "tamis_log"  # the channel on which appends are told
 _CREATING = 0x74616D6973  # an advisory lock: one service creates the tables
 _AT_ONCE = 64  # packs that are copied at once
@@ -100,7 +105,7 @@ class SharedLog(Log):
         with os_errors_as(StoreError, f"{folder}: cannot hold a copy of the log"):
             make_folder(folder / SEGMENTS)
             if not (folder / DOCUMENT).exists():
-                create_head(folder / HEAD, new_head(document["log"]))
+                create_head(folder / HEAD, _first_head(folder, session, document["log"]))
                 write_json(folder / DOCUMENT, signed({**document, "copy": True}))
         log = cls(folder, session, document)
         log.follow()
@@ -135,15 +140,37 @@ class SharedLog(Log):
         return self.end
 
     def _copy(self, base: Connection) -> None:
-        query = "SELECT content FROM packs WHERE first >= %s ORDER BY first LIMIT %s"
+        query = "SELECT first, content FROM packs WHERE first >= %s ORDER BY first LIMIT %s"
         while True:
             with self._locks.held(LOCK, "cannot be copied to"):
-                found = base.execute(query, (self._copied.ready().end, _AT_ONCE), binary=True)
-                packs = [bytes(content) for (content,) in found.fetchall()]
-                for content in packs:
-                    self._copied.copy(content)
+                end = self._copied.ready().end
+                packs = base.execute(query, (end, _AT_ONCE), binary=True).fetchall()
+                if packs and packs[0][0] > end:
+                    raise StoreError(
+                        f"{self.folder}: ends at {end:,}, and the log in {self._session.name} was "
+                        f"trimmed up to {packs[0][0]:,} meanwhile; `tamis serve --rebuild` copies "
+                        "it anew"
+                    )
+                for _, content in packs:
+                    self._copied.copy(bytes(content))
             if len(packs) < _AT_ONCE:
                 return
+
+    def trim(self, before: int) -> int:
+        """Trim the copy, and the log in the database to where the copy then begins.
+
+        A copy that ends before that cannot follow any more, and is copied anew.
+        """
+        begin = super().trim(before)
+        if begin:
+            put = (
+                "INSERT INTO base (first, content) VALUES (%s, %s) ON CONFLICT (one) DO UPDATE SET "
+                "first = excluded.first, content = excluded.content WHERE base.first < %s"
+            )
+            with self._session.transaction() as base:
+                base.execute(put, (begin, (self.folder / BASE).read_bytes(), begin))
+                base.execute("DELETE FROM packs WHERE first < (SELECT first FROM base)")
+        return begin
 
     def _commit(self, pack: Pack, content: bytes) -> None:
         """Commit a pack to the database. It is durable when this returns."""
@@ -156,6 +183,25 @@ class SharedLog(Log):
             (pack.first, content, pack.end, pack.chain_after, GROWN, str(pack.end)),
         )
         base.commit()
+
+
+def _first_head(folder: Path, session: Session, identity: str) -> Head:
+    """The head of a copy without rows: where the log begins. The base is put next to it."""
+    with session.transaction() as base:
+        row = base.execute("SELECT content FROM base").fetchone()
+    head = new_head(identity)
+    if row is None:
+        return head
+    content = bytes(row[0])
+    try:
+        pack = decode_header(content, bytes.fromhex(identity))
+    except BadPackError as why:
+        raise StoreError(f"{session.name}: the base of the log is damaged: {why}") from None
+    with atomic_file(folder / BASE) as file:
+        file.write(content)
+    return head._replace(
+        end=pack.first, segment=pack.first, schema=pack.schema, chain=pack.chain_before
+    )
 
 
 def refuse_another(folder: Path, document: Mapping[str, Any], database: str) -> None:
@@ -178,6 +224,10 @@ def shared_document(
                 raise StoreError(f"{session.name}: there is no log yet; a new one needs a schema")
             return _create(base, schema)
         row = base.execute("SELECT format, document FROM log").fetchone()
+        if row is not None and row[0] == 1:  # a log that could not be trimmed
+            base.execute(_BASE_TABLE)
+            base.execute("UPDATE log SET format = %s", (TABLES,))
+            row = TABLES, row[1]
     if row is None:
         raise StoreError(f"{session.name}: is damaged, the row with the end of the log is missing")
     if row[0] != TABLES:
@@ -189,13 +239,23 @@ def _create(base: Connection, schema: Schema | Mapping[str, Any]) -> dict[str, A
     known = schema if isinstance(schema, Schema) else Schema.from_dict(schema)
     identity = secrets.token_hex(16)
     document = {"format": FORMAT, "log": identity, "schema": known.to_dict(), "ids": "int64"}
+    create_tables(base)
+    put_document(base, document, 0, first_chain(bytes.fromhex(identity)))
+    return document
+
+
+def create_tables(base: Connection) -> None:
+    """Create the tables of a log."""
     try:
         base.execute("CREATE SCHEMA IF NOT EXISTS tamis")
         base.execute((files(__package__) / "tables.sql").read_bytes())
     except errors.DuplicateTable as why:
         raise StoreError(f"the schema `tamis` of the database holds other tables: {why}") from None
+
+
+def put_document(base: Connection, document: Mapping[str, Any], end: int, chain: bytes) -> None:
+    """Put the row of a log that ends at a number."""
     base.execute(
-        'INSERT INTO log (format, document, "end", chain) VALUES (%s, %s, 0, %s)',
-        (TABLES, json.dumps(document), first_chain(bytes.fromhex(identity))),
+        'INSERT INTO log (format, document, "end", chain) VALUES (%s, %s, %s, %s)',
+        (TABLES, json.dumps(document), end, chain),
     )
-    return document

@@ -13,6 +13,13 @@ CREATE TABLE tamis.log (
 CREATE TABLE tamis.packs (first bigint PRIMARY KEY, content bytea NOT NULL);
 ALTER TABLE tamis.packs ALTER content SET STORAGE EXTERNAL;
 
+-- The base of a trimmed log: the file `base` of a copy. The first pack begins where it says.
+CREATE TABLE tamis.base (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    first bigint NOT NULL,
+    content bytea NOT NULL
+);
+
 -- How far events are matched. The row moves only from where the writer believes it to be.
 CREATE TABLE tamis.matching (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),

@@ -119,12 +119,6 @@ def test_a_comma_within_a_condition_needs_quotes(tmp_path: Path) -> None:
             2,
             "outside the 64-bit",
         ),
-        (
-            "a.jsonl",
-            '{"id": 2, "condition": "x"}\n{"id": 3, "condition": "x", "language": "cesql"}',
-            2,
-            "in the language 'cesql'",
-        ),
     ],
 )
 def test_a_malformed_row_is_named_and_the_others_go_on(
@@ -211,3 +205,25 @@ def test_wrong_conditions_are_refused_with_their_place(tmp_path: Path) -> None:
     path.write_text("2,prise < 5\n", encoding="utf-8")
     with pytest.raises(TamisError, match="no subscription left"):
         subscribe_file(Engine(SCHEMA), path, strict=False)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_conditions_are_read_in_their_languages(tmp_path: Path, suffix: str) -> None:
+    pattern = '{"price": [{"numeric": ["<", 5]}]}'
+    rows = [
+        {"id": 1, "condition": "price < 5", "language": None},
+        {"id": 2, "condition": pattern, "language": "eventbridge"},
+        {"id": 3, "condition": "price < 5", "language": "tamis"},
+        {"id": 4, "condition": "price < 5", "language": "unheard of"},
+        {"id": 5, "condition": pattern, "language": ""},
+    ]
+    path = tmp_path / f"a{suffix}"
+    if suffix == ".jsonl":
+        path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    else:
+        parquet.write_table(pa.Table.from_pylist(rows), path)
+    engine = Engine(SCHEMA)
+    found = subscribe_file(engine, path, strict=False)
+    assert [each.place.line for each in found.refused] == [4, 5]
+    assert sorted(engine.match({"price": 4})) == [1, 2, 3]
+    assert found.table["language"].to_pylist() == [None, "eventbridge", None]

@@ -14,14 +14,7 @@ from tamis.index.clauses import MISSING, NONE, SOME
 from tamis.index.kernel import kernel
 from tamis.match.default.structure.packed_clauses import PackedTable, packed_holds
 from tamis.testing.matcher_checks import PlainEvent, clause_holds
-from tests.unit.index.clause_machine import (
-    HOLDS,
-    LOWEST,
-    Clause,
-    ClauseMachine,
-    ints,
-    spans,
-)
+from tests.unit.index.clause_machine import HOLDS, LOWEST, Clause, ClauseMachine, ints, spans
 
 Int64s = NDArray[np.int64]
 

@@ -98,7 +98,10 @@ def world() -> World:
 
 @pytest.fixture(scope="module")
 def plan(world: World) -> Plan:
-    return world.matcher.plan()
+    """The plan with the figures of all clauses."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(expected, "_ASKED", 1 << 20)
+        return world.matcher.plan()
 
 
 def _of(plan: Plan, sort: str) -> list[Route]:
@@ -265,6 +268,14 @@ def test_of_very_many_clauses_a_sample_is_asked(
     assert some.ns == pytest.approx(plan.ns, rel=0.1)
     assert some.matches == pytest.approx(plan.matches, rel=0.1)
     assert _sum(some.cuts, "intervals") == pytest.approx(_sum(plan.cuts, "intervals"), rel=0.05)
+
+
+def test_a_clause_is_explained_without_counting_all(world: World) -> None:
+    slots = world.slots[SPARSE][:3]
+    some = world.matcher.plan(slots, lines=0)
+    assert some.choices == world.matcher.plan(slots).choices
+    assert len(some.choices) == 3
+    assert (some.routes, some.cuts, some.clauses) == ((), (), len(world.matcher))
 
 
 @pytest.mark.slow

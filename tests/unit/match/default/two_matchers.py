@@ -137,7 +137,7 @@ class Both:
 
     def moving(self) -> int:
         """How many clauses have yet to move to a newer plan."""
-        return self.tamis.plan(lines=0).moving
+        return self.tamis.plan(lines=1).moving
 
 
 def filled(many: int, seed: int = 1, threads: int = 1) -> Both:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 
 from tamis import workload
 from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.codes import decimal_code
 from tamis.encode.terms import Row, from_rows
+from tamis.errors import MatcherError
 from tamis.index.clauses import SOME
 from tamis.match.base import Tally
 from tamis.match.dexin.attribute_plan import (
@@ -21,7 +24,7 @@ from tamis.match.dexin.attribute_plan import (
     make_plan,
 )
 from tamis.match.dexin.dexin import Dexin
-from tamis.match.dexin.edges import cut, sorted_ends
+from tamis.match.dexin.edges import EQUAL_DEPTH, EQUAL_WIDTH, between, cut, sorted_ends
 from tamis.match.dexin.rein import Rein
 from tests.loaded import loaded
 
@@ -47,6 +50,23 @@ def _matched(**parameters: object) -> tuple[list[Dexin], Rein]:
     for matcher in (*matchers, rein):
         loaded(made, matcher).match_batch(made.events(EVENTS))
     return matchers, rein
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_plans_made_before_give_the_same_answers_for_the_same_work(plan: str) -> None:
+    made = workload.make("dexin", 500, seed=3, attributes=5)
+    matcher = Dexin(plan=plan, slots=20)
+    batch = loaded(made, matcher).encode(made.events(EVENTS))
+    expected = matcher.match(batch)
+    work = replace(matcher.tally)
+    plans = matcher.exclusive_attributes(batch)
+    assert len(plans) == EVENTS
+    assert plans.sum() == work.exclusive
+    matcher.tally.reset()
+    found = matcher.match_planned(batch, plans)
+    assert (found.starts == expected.starts).all()
+    assert (found.subscriptions == expected.subscriptions).all()
+    assert replace(matcher.tally, events=EVENTS) == work
 
 
 @pytest.mark.parametrize("attributes", BY_ATTRIBUTES)
@@ -175,20 +195,47 @@ def test_fewer_buckets_mean_more_comparisons_and_the_same_marks() -> None:
     assert many.predicates / EVENTS == pytest.approx(10 * 2 * N / 1000, rel=0.1)
 
 
-# -- edges, with equally many ends to a cell -------------------------------------------------------
+# -- edges -----------------------------------------------------------------------------------------
 
 
 def test_ends_are_where_intervals_begin_and_where_they_are_over() -> None:
     low = np.array([3, LOWEST, 3, 5], np.int64)
     high = np.array([4, 9, HIGHEST, HIGHEST - 1], np.int64)
     assert sorted_ends(low, high).tolist() == [3, 3, 5, 5, 10, HIGHEST]
-    assert cut(np.array([1, 1, 4, 7], np.int64), 4).tolist() == [1, 4, 7], "all are edges"
+    assert cut(np.array([1, 1, 4, 7], np.int64), 4, EQUAL_DEPTH).tolist() == [1, 4, 7]
 
 
 def test_many_ends_are_cut_into_cells_of_equal_depth() -> None:
     ends = np.sort(np.random.default_rng(1).normal(size=10_000) * 1e9).astype(np.int64)
-    edges = cut(ends, 16)
+    edges = cut(ends, 16, EQUAL_DEPTH)
     assert len(edges) == 15
     depth = np.diff(np.searchsorted(ends, edges))
     assert depth.min() >= 624
     assert depth.max() <= 626
+
+
+def test_equal_width_is_measured_in_whole_numbers_or_in_decimals() -> None:
+    assert cut(np.arange(0, 1001, 10), 4, EQUAL_WIDTH).tolist() == [250, 500, 750]
+    decimals = np.array([decimal_code(x / 100) for x in range(-100, 101)], np.int64)
+    quarters = [decimal_code(x) for x in (-0.5, 0.0, 0.5)]
+    assert cut(decimals, 4, EQUAL_WIDTH).tolist() == quarters
+    skewed = np.sort(np.concatenate([np.zeros(900, np.int64), np.arange(100)]))
+    assert cut(skewed, 3, EQUAL_WIDTH).tolist() == [33, 66], "however many ends there are"
+    assert cut(np.zeros(0, np.int64), 3, EQUAL_WIDTH).tolist() == []
+    assert cut(np.full(50, 7), 3, EQUAL_WIDTH).tolist() == []
+    far = between(LOWEST + 1, HIGHEST - 1, np.array([0.0, 0.5, 1.0]))
+    assert far[0] <= far[1] <= far[2]
+
+
+def test_linked_slots_exclude_what_sorted_ones_exclude() -> None:
+    made = workload.make("dexin", 2000, seed=3, theta=0.3)
+    matched = []
+    for ends in ("sorted", "linked"):
+        matcher = Dexin(ends=ends, plan="exclusive")
+        matched.append((loaded(made, matcher).match_batch(made.events(20)).total, matcher.tally))
+        matcher.check()
+    assert matched[0][0] == matched[1][0]
+    assert matched[0][1].subscriptions == matched[1][1].subscriptions
+    assert matched[1][1].predicates > matched[0][1].predicates, "its own slot is compared"
+    with pytest.raises(MatcherError, match="ends='sorted'"):
+        Dexin(ends="linked", boundary="exact")

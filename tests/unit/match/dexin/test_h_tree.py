@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tamis import workload
 from tamis.encode.clause import SOME
+from tamis.errors import MatcherError
 from tamis.match.dexin.h_tree import HTree
 from tamis.match.registry import create
 from tamis.testing.matcher_checks import add, answers
@@ -67,3 +69,35 @@ def test_the_attributes_that_rule_out_most_become_levels() -> None:
     add(tree, clauses)
     assert set(tree._grid.attribute.tolist()) == {7, 8}
     assert answers(tree, [{3: [500], 7: [clauses[9][1][3]], 8: [clauses[9][2][3]]}])[0] >= {9}
+
+
+def test_without_a_cap_wide_ranges_have_a_clone_in_every_cell_that_they_meet() -> None:
+    free, capped = (_dexin(0.5, attributes=4, max_clones=most) for most in (0, 64))
+    assert _clones(free) > 2 * _clones(capped)
+    assert free.tally.subscriptions < capped.tally.subscriptions, "no bucket for all events"
+    free.check()
+
+
+def test_clones_beyond_the_limit_are_refused_and_nothing_changes() -> None:
+    made = workload.make("dexin", N, seed=5, theta=0.5)
+    tree = HTree(max_clones=0, max_bytes=30_000_000)
+    with pytest.raises(MatcherError, match=r"clones take up to .* GiB.*raise max_bytes, set max"):
+        loaded(made, tree)
+    assert len(tree) == 0
+    few = {slot: [(0, 0, SOME, slot, slot + 1)] for slot in range(300)}
+    add(tree, few)
+    tree.check()
+    assert answers(tree, [{0: [7]}]) == [{6, 7}]
+
+
+def test_cells_of_equal_width_ignore_where_most_ranges_lie() -> None:
+    rows = {slot: [(0, 0, SOME, slot % 100, slot % 100)] for slot in range(1000)}
+    rows |= {1000: [(0, 0, SOME, 1000, 1000)]}
+    edges = {}
+    for how in ("equal-depth", "equal-width"):
+        tree = HTree(attributes=1, cells=4, edges=how)
+        add(tree, rows)
+        edges[how] = tree._grid.edge[0, :3].tolist()
+        assert answers(tree, [{0: [1000]}, {0: [42]}])[0] == {1000}
+    assert edges["equal-width"] == [250, 500, 751]
+    assert edges["equal-depth"][2] < 100

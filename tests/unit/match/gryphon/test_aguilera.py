@@ -24,6 +24,9 @@ LOW, HIGH = -(2**63), 2**63 - 1
 EQUALITY: dict[str, Any] = {"tree": "equality"}
 VARIANTS: tuple[dict[str, Any], ...] = (
     {},
+    {"successors": True},
+    {"successors": True, "aggressive": True},
+    {"factor": 2, "successors": True},
     EQUALITY,
     {**EQUALITY, "collapse": True},
     {**EQUALITY, "successors": True},
@@ -32,6 +35,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {**EQUALITY, "factor": 3, "collapse": True},
     {**EQUALITY, "factor": 1, "successors": True},
     {**EQUALITY, "factor": 2, "collapse": True, "successors": True},
+    {**EQUALITY, "factor": 1, "successors": True, "aggressive": True},
 )
 
 
@@ -322,3 +326,56 @@ def test_values_that_have_no_tree_are_found_and_get_one_in_time() -> None:
     assert answers(matcher, [{0: [0, 7, 7, 9], 1: [1]}]) == [
         set(range(0, 60, 3)) | set(range(60, 111))
     ]
+
+
+@pytest.mark.parametrize("name", ["gryphon", "lesubscribe"])
+def test_successors_save_visits_in_the_general_tree_too(name: str) -> None:
+    made = workload.make(name, 1500, seed=5, **({"p": 0.3} if name == "lesubscribe" else {}))
+    visits, leaves = [], []
+    for options in ({}, {"successors": True}, {"successors": True, "aggressive": True}):
+        matcher, batch = _load(made, 100, **options)
+        found = matcher.match(batch)
+        visits.append(matcher.tally.nodes)
+        leaves.append([sorted(event) for event in found])
+    assert visits[2] < visits[1] < visits[0]
+    assert leaves[2] == leaves[1] == leaves[0], "each match once"
+
+
+def test_a_dead_end_rules_out_successors_that_need_one_of_its_edges() -> None:
+    # Blocked below a0 = 1 at a1, the value of a1 is neither 1 nor 2: the star of a0 leads to a node
+    # that has no other edges.
+    rows = [[(0, 0, SOME, 1, 1), (1, 1, SOME, v, v)] for v in (1, 2)]
+    rows += [[(1, 0, SOME, 1, 1)], [(1, 0, SOME, 2, 2)]]
+    rows += [[(0, 0, SOME, 1, 1), (2, 1, SOME, 1, 1)], [(2, 0, SOME, 1, 1)]]
+    rows += [[(0, 0, SOME, 5, 5)]] * 4  # the more popular attribute is tested first
+    for tree in ("general", "equality"):
+        visits = []
+        for aggressive in (False, True):
+            matcher = _make(tree=tree, successors=True, aggressive=aggressive)
+            add(matcher, dict(enumerate(rows)))
+            assert answers(matcher, [{0: [1], 1: [7], 2: [1]}]) == [{4, 5}]
+            visits.append(matcher.tally.nodes)
+        assert visits[1] == visits[0] - 1
+
+
+def test_the_general_tree_is_factored_by_values_that_agree_with_a_clause() -> None:
+    tree = _make(factor=1, replication=100)
+    rows = {slot: [(0, 0, SOME, slot % 8, slot % 8), (1, 1, SOME, LOW, slot)] for slot in range(80)}
+    rows |= {80: [(0, 0, SOME, 2, 5)], 81: [(1, 0, SOME, 3, HIGH)]}
+    rows |= {82: [(0, 0, SOME, 2, HIGH), (0, 1, SOME, LOW, 1), (1, 2, SOME, 0, 0)]}
+    add(tree, rows)
+    tree.check()
+    assert tree.factored == [0]
+    copies = np.bincount(tree._postings.flat()[1])
+    assert copies[:80].max() == 1
+    assert copies[80] == 4 + 1, "the values in the range, and others"
+    assert copies[81] == copies[82] == 8 + 1, "different values may satisfy two terms"
+    events = [{0: [3], 1: [75]}, {0: [9], 1: [9]}, {0: [0, 4], 1: [0]}, {1: [3]}]
+    assert answers(tree, events) == [
+        {75, 80, 81},
+        {81},
+        {0, 4, 8, 12, 80, 82} | {slot for slot in range(16, 80) if slot % 4 == 0},
+        {81},
+    ]
+    remove(tree, list(range(0, 80, 3)))
+    tree.check()

@@ -37,7 +37,9 @@ def _add(clusters: EqualityClusters, first: int, clauses: list[Equalities]) -> N
     assert has.tolist() == [bool(clause) for clause in clauses]
 
 
-def _find(clusters: EqualityClusters, event: dict[int, list[int]]) -> tuple[list[int], int]:
+def _find(
+    clusters: EqualityClusters, event: dict[int, list[int]], subsets: bool = False
+) -> tuple[list[int], int]:
     """The slots found, and how many look-ups it took."""
     pairs = [(a, v) for a in sorted(event) for v in event[a]]
     attribute = np.array([a for a, _ in pairs], np.int32)
@@ -45,7 +47,8 @@ def _find(clusters: EqualityClusters, event: dict[int, list[int]]) -> tuple[list
     bound = np.zeros(50, np.int64), np.zeros(50, np.int64)
     bind(attribute, 0, len(pairs), *bound)
     view = clusters.view
-    keys, many, looked = partial(view, attribute, code, (0, len(pairs)), bound, np.empty(1, int))
+    found = np.empty(1, np.int64)
+    keys, many, looked = partial(view, attribute, code, (0, len(pairs)), bound, found, subsets)
     slots: list[int] = []
     for key in keys[:many].tolist():
         start = view.lists.start[key]
@@ -122,3 +125,15 @@ def test_a_second_equality_on_one_attribute_is_not_part_of_the_key() -> None:
         np.zeros(2, np.int8),
     )
     assert key_predicates(found).tolist() == [True, False, True, False]
+
+
+def test_subsets_of_the_event_are_looked_up_if_wanted_however_few_schemas_there_are() -> None:
+    clauses = [{0: 1}, {0: 1, 2: 1}, {7: 1}]
+    clusters = EqualityClusters()
+    _add(clusters, 0, clauses)
+    event = {a: [1] for a in (0, 1, 2, 3, 4, 5)}
+    slots, looked = _find(clusters, event, subsets=True)
+    assert sorted(slots) == [0, 1]
+    assert looked == 2**6 - 1 + 2, "all subsets, then one key for each of the two schemas"
+    wide = {a: [1] for a in range(40)}
+    assert sorted(_find(clusters, wide, subsets=True)[0]) == [0, 1, 2], "as usual: too many subsets"

@@ -14,6 +14,7 @@ import pytest
 from tamis import workload
 from tamis.match.lesubscribe.equality_preferred import EqualityPreferred
 from tamis.match.lesubscribe.quarantine import Quarantine
+from tamis.match.registry import create
 from tests.loaded import loaded
 
 SUBSCRIPTIONS, EVENTS = 80_000, 500
@@ -117,3 +118,22 @@ def test_unselective_equalities_make_quarantining_verify_more_than_preferring_ad
         engine.match_batch(events)
         work[name] = engine.matcher.tally
     assert work["quarantine"].predicates > 2 * work["equality-preferred"].predicates
+
+
+def test_all_counters_that_the_paper_compares_are_compared_if_wanted() -> None:
+    load = workload.make("lesubscribe", 3000, seed=5, p=0.5)
+    events = load.events(30)
+    found: dict[tuple[str, str], Any] = {}
+    for name in ("fair-predicate", "equality-preferred", "quarantine"):
+        matches = []
+        for final in ("touched", "all"):
+            engine = loaded(load, create(name, final=final))
+            matches.append(engine.match_batch(events).total)
+            found[name, final] = engine.matcher
+        assert matches[0] == matches[1]
+        assert found[name, "all"].tally.compared > found[name, "touched"].tally.compared
+    assert found["fair-predicate", "all"].tally.compared >= 30 * 3000
+    unkeyed = found["quarantine", "all"].unkeyed
+    assert found["quarantine", "all"].tally.compared == 30 * unkeyed, "figure 5, line 17"
+    preferred = found["equality-preferred", "all"].tally
+    assert preferred.compared == 30 * unkeyed + preferred.partial, "figure 4, line 12"

@@ -54,3 +54,27 @@ def test_operations_go_with_their_last_predicate(value_index: bool, at_once: int
         matcher.check()
     assert matcher.operations == 2
     assert answers(matcher, [{0: [3], 1: [50], 7: [2]}]) == [{100}]
+
+
+@pytest.mark.parametrize("value_index", [False, True])
+def test_an_event_type_is_part_of_an_operation(value_index: bool) -> None:
+    matcher = Neon(event_type=0, value_index=value_index)
+    add(
+        matcher,
+        {
+            slot: [(0, 0, SOME, slot % 4, slot % 4), (1, 1, SOME, _LOW, slot), (2, 2, SOME, 5, 5)]
+            for slot in range(100)
+        },
+    )
+    add(matcher, {100: [(1, 0, SOME, 3, 3)], 101: [(0, 0, SOME, 2, 2)]})  # any type; only a type
+    matcher.check()
+    assert matcher.operations == 4 * 2 + 2
+    right = {slot for slot in range(50, 100) if slot % 4 == 2} | {101}
+    assert answers(matcher, [{0: [2], 1: [50], 2: [5]}, {1: [3], 2: [5]}]) == [right, {100}]
+    matcher.tally.reset()
+    both = {slot for slot in range(96, 100) if slot % 4 in (2, 3)} | {101}
+    assert answers(matcher, [{0: [2, 3, 2], 1: [96], 2: [5]}]) == [both]
+    assert value_index or matcher.tally.predicates == 2 * 50 + 1 + 1, "those of two types of four"
+    remove(matcher, list(range(2, 102)))
+    matcher.check()
+    assert matcher.operations == 4

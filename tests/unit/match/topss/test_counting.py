@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -127,3 +128,67 @@ def test_many_vectors_are_made_a_few_events_at_a_time(monkeypatch: pytest.Monkey
     parts = engine.matcher.match(events)
     assert np.array_equal(whole.starts, parts.starts)
     assert np.array_equal(whole.slots, parts.slots)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "options"),
+    [(matcher, {}) for matcher in ALL] + [("counting-bit", {"counters": "bytes"})],
+)
+def test_the_two_stages_apart_are_what_a_match_does(matcher: str, options: dict[str, str]) -> None:
+    made = workload.make("topss", 3000, seed=3, setting="W4")
+    engine = loaded(made, create(matcher, **options))
+    events = engine.encode(made.events(40))
+    counting = engine.matcher
+    assert isinstance(counting, CountingMatcher)
+    whole = counting.match(events)
+    tally = dataclasses.replace(counting.tally)
+    counting.tally.reset()
+    bits = counting.evaluate_predicates(events)
+    assert np.bitwise_count(bits).sum() == counting.tally.predicates == tally.predicates
+    assert counting.tally.subscriptions == 0
+    counted = counting.count_predicates(bits)
+    assert [sorted(each) for each in counted] == [sorted(each) for each in whole]
+    assert counting.tally.subscriptions == tally.subscriptions
+    assert counting.tally.nodes == tally.nodes
+
+
+def test_byte_counters_are_raised_once_for_each_association_and_keep_no_planes() -> None:
+    made = workload.make("topss", 20_000, seed=3, setting="W4")
+    planes, bytes_ = (create("counting-bit", counters=each) for each in ("planes", "bytes"))
+    matches = []
+    for counting in (planes, bytes_):
+        engine = loaded(made, counting)
+        matches.append(engine.match_batch(made.events(40)).total)
+    assert matches[0] == matches[1]
+    assert bytes_.tally.subscriptions / 40 == pytest.approx(1.43 * 20_000, rel=0.03)
+    assert isinstance(planes, CountingMatcher)
+    assert isinstance(bytes_, CountingMatcher)
+    assert planes.part_sizes.counting - bytes_.part_sizes.counting == 20_000 - 20_000 % 64 + 64
+
+
+def test_parts_take_what_the_paper_says() -> None:
+    """Lists are smallest, and larger than the bit matrix with what a deletion needs."""
+    made = workload.make("topss", 20_000, seed=3, setting="W4")
+    sizes = {}
+    for name in ALL:
+        counting = create(name, **({"counters": "bytes"} if name == "counting-bit" else {}))
+        loaded(made, counting).match_batch(made.events(2))
+        assert isinstance(counting, CountingMatcher)
+        sizes[name] = counting.part_sizes
+    lists, bits = sizes["counting-list"], sizes["counting-bit"]
+    assert lists.counting < bits.counting < sizes["counting-byte"].counting
+    assert lists.counting + lists.deletion > bits.counting
+    assert lists.predicates == bits.predicates
+
+
+def test_tables_over_a_whole_domain_take_memory_by_its_size() -> None:
+    sizes = []
+    for setting in ("W0", "W1"):
+        made = workload.make("topss", 300, seed=3, setting=setting)
+        counting = create("counting-list", domain=100_001, skip_empty=False)
+        engine = loaded(made, counting)
+        assert isinstance(counting, CountingMatcher)
+        sizes.append(counting.part_sizes.predicates)
+        events = engine.encode(made.events(3))
+        counting.evaluate_predicates(events)
+    assert sizes[1] > 10 * sizes[0]

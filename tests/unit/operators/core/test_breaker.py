@@ -159,6 +159,6 @@ def test_report() -> None:
     assert report.faults == 2
     assert str(report).splitlines() == [
         "f: 3 events, 0 calls, 0 s, 2 raised",
-        "g: 1 events, 0 calls, 0 s",
+        "g: 1 event, 0 calls, 0 s",
     ]
     assert str(Report(())) == "no operator was called"

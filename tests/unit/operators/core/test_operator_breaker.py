@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from threading import Event
 from typing import Any
 
@@ -149,13 +148,13 @@ def test_constants_that_hang_do_not_take_others_with_them() -> None:
 
 
 def test_an_event_waits_once_for_constants_that_hang_and_still_calls_those_it_trusts() -> None:
+    ended = Event()
+
     def waits(flight: int, key: str) -> bool:
-        if key.startswith("bad"):
-            time.sleep(0.5)
-        return True
+        return ended.wait(60) if key.startswith("bad") else True
 
     made: Operator = operator(
-        name="waitsToo", reads=("flight",), arguments={"key": "text"}, timeout=0.05
+        name="waitsToo", reads=("flight",), arguments={"key": "text"}, timeout=0.5
     )(waits)
     engine = Engine(SCHEMA, operators=made, scheduler="naive")
     engine.subscribe("waitsToo(good)", id="good")
@@ -165,6 +164,7 @@ def test_an_event_waits_once_for_constants_that_hang_and_still_calls_those_it_tr
         engine.subscribe(f"waitsToo(bad{number})", id=number)
     engine.subscribe("waitsToo(good)", id="good")
     found: list[list[Any]] = [engine.match({"flight": number}) for number in (7, 8)]
+    ended.set()
     assert found == [["good"]] * 2
     count = engine.report()["waitsToo"]
     assert (count.timeouts, count.calls) == (6, 5)

@@ -246,7 +246,7 @@ def test_one_event_and_a_batch_of_them() -> None:
 @pytest.mark.parametrize(
     ("returned", "why"),
     [
-        ([True], "1 results for a batch of 2 events"),
+        ([True], "1 result for a batch of 2 events"),
         ([True, True, True], "3 results for a batch of 2 events"),
         (None, "None is not a list"),
         (True, "True is not a list"),

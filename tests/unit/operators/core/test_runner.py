@@ -83,9 +83,9 @@ def test_what_the_function_is_handed(runner: Runner) -> None:
 
 def test_wrong_calls_are_the_callers_fault(runner: Runner) -> None:
     bad = _bad()
-    with pytest.raises(OperatorError, match="takes 1 arguments, got 0"):
+    with pytest.raises(OperatorError, match="takes 1 argument, got 0"):
         runner.call(bad, [(1,)], ())
-    with pytest.raises(OperatorError, match="reads 1 attributes, got 2 values"):
+    with pytest.raises(OperatorError, match="reads 1 attribute, got 2 values"):
         runner.call(bad, [(1,), (1, 2)], (None,))
     assert runner.call(bad, [], (None,)) == []
     assert len(runner.report()) == 0

@@ -259,7 +259,7 @@ def test_from_geojson(tmp_path: Path) -> None:
         assert places.at([(0.5, 0.5)]) == [("A",)]
     only = Places.from_geojson(feature(box(0, 0, 1, 1), name="C"))
     assert list(only | places) == ["C", "A", "B"]
-    assert repr(only) == "Places(1 regions, 0 points)"
+    assert repr(only) == "Places(1 region, 0 points)"
     with pytest.raises(PlaceError, match="both gazetteers have a place called 'A'"):
         places | Places({"A": box(0, 0, 1, 1)})
 

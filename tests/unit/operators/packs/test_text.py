@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tamis.errors import TamisError
 from tamis.model.operator import Fault
+from tamis.model.regular_expressions import LARGEST
 from tamis.operators.packs import text_words
 from tamis.operators.packs.text import (
-    LARGEST,
     TextError,
     hasKeyword,
     hasPhrase,

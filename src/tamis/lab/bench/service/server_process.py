@@ -28,6 +28,7 @@ from tamis.workload.tables import conditions
 
 _AT_ONCE = 100_000  # subscriptions in an append
 _SERVING = re.compile(r"serving on http://([\d.]+):(\d+)")
+_CONSOLE = re.compile(r"console: (http://[\w.:/#=-]+)")
 _GRPC = re.compile(r"serving gRPC on ([\d.]+:\d+)")
 
 
@@ -60,7 +61,7 @@ class ServerProcess:
 
     def __init__(self, process: subprocess.Popen[str], began: float) -> None:
         self._process = process
-        self.grpc = ""
+        self.grpc = self.console = ""  # the link that opens the console
         self.host, self.port = self._wait_ready()
         self.ready_s = time.monotonic() - began
 
@@ -71,6 +72,8 @@ class ServerProcess:
             lines.append(line)
             if found := _GRPC.search(line):
                 self.grpc = found[1]
+            elif found := _CONSOLE.search(line):
+                self.console = found[1]
             elif found := _SERVING.search(line):
                 return found[1], int(found[2])
         raise TamisError(f"the server did not start: {''.join(lines[-5:]).strip()}")
@@ -80,13 +83,6 @@ class ServerProcess:
         """Bytes in memory that belong to the server, shared pages included."""
         pages = Path(f"/proc/{self._process.pid}/statm").read_text(encoding="ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-    @property
-    def cpu_s(self) -> float:
-        """Seconds of processor time that the server has used."""
-        text = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii")
-        user, system = text.rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         """End it as a power cut would, without notice."""

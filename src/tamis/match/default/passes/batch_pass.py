@@ -152,6 +152,22 @@ def match_chunk(
     length it needs.
     """
     index, buffers = index_in(frames[0]), buffers_in(frames[1])
+    return match_into(index, clauses, starts, attribute, code, buffers, counts, out, used)
+
+
+@kernel
+def match_into(
+    index: RoutedIndex,
+    clauses: PackedClauses,
+    starts: Int64s,
+    attribute: Int32s,
+    code: Int64s,
+    buffers: ChunkBuffers,
+    counts: Int64s,
+    out: Int32s,
+    used: int,
+) -> tuple[int, int]:
+    """`match_chunk` without frames, for other kernels."""
     blocks = -(-index.sparse.head[TOP] // BLOCK)
     width = -(-index.dense.head[TOP] // BLOCK) * WORDS if index.dense.head[LIVE] > 0 else 0
     status, pairs, verified = find_matches(

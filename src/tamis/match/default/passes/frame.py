@@ -55,7 +55,7 @@ def own(record: _T) -> _T:
     return type(record)(*parts)
 
 
-def _reader(kind: type[_T]) -> Callable[[Frame], _T]:
+def reader(kind: type[_T]) -> Callable[[Frame], _T]:
     """A function for kernels that rebuilds a record of this kind from its frame."""
     layout = _layout(kind)
 
@@ -92,5 +92,5 @@ def _layout(hint: Any) -> Any:
     return types.Array(getattr(types, dtype_of(hint).name), 1, "C")
 
 
-index_in = _reader(RoutedIndex)
-buffers_in = _reader(ChunkBuffers)
+index_in = reader(RoutedIndex)
+buffers_in = reader(ChunkBuffers)

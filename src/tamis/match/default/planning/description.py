@@ -61,7 +61,8 @@ def describe_plan(
     """The plan of a matcher with one index, or two while clauses move from the first to the last.
 
     `events` is the number of events the plan is based on. `slots` are the clauses to explain
-    individually. `lines` is the maximum number of other entries of each kind.
+    individually. `lines` is the maximum number of other entries of each kind; with 0, nothing is
+    counted.
     """
     if not indexes and len(clauses):
         raise MatcherError(
@@ -70,7 +71,7 @@ def describe_plan(
     found: list[Route] = []
     cuts: tuple[Cut, ...] = ()
     matches, moving = 0.0, 0
-    for index in indexes:
+    for index in indexes if lines else ():
         live = np.flatnonzero(index.kind != routes.NOWHERE)
         older = index is not indexes[-1]
         expected = expect(index, clauses, live)

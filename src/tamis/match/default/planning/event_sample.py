@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.shapes.shape_code import EventShape
 from tamis.files.arrays import Floats, Int32s, Int64s
 
 _EVENTS = 1024  # maximum size of a sample
@@ -102,6 +103,7 @@ class EventWatch:
         self._recent: list[EventSample] = []  # samples since the last comparison
         self._seen = 0  # events since the last comparison
         self._matched = 0  # events since the plan
+        self._unwatched = 0  # events that need only be counted until the next comparison
         self._outline: Outline | None = None  # of the events the plan is based on
 
     def see(self, batch: EventBatch, *, must: bool) -> bool:
@@ -109,18 +111,34 @@ class EventWatch:
         self._seen += len(batch)
         self._matched += len(batch)
         due = self._due()
+        self._unwatched = due - _EVENTS
         if (must or self._seen >= due - _EVENTS) and len(self._recent) < _RECENT:
             self._recent.append(EventSample.of(batch.pairs))
         if not must and self._seen < due:
             return False
         self.sample = self.sample.joined(*self._recent)
-        self._seen = 0
+        self._seen = self._unwatched = 0
         self._recent.clear()
+        return True
+
+    def see_one(self, shape: EventShape) -> bool:
+        """Record the event in a shape, if no comparison is due. Returns whether it was recorded.
+
+        Most events are only counted. Those before a comparison are kept for it.
+        """
+        if self._seen >= self._unwatched:
+            if self._seen + 1 >= self._due():
+                return False
+            if len(self._recent) < _RECENT:
+                self._recent.append(EventSample(shape.attribute, shape.pairs().code, 1))
+        self._seen += 1
+        self._matched += 1
         return True
 
     def planned(self, sample: EventSample) -> None:
         """Record that a plan was made for these events."""
         self.planned_for, self._outline, self._matched = sample, None, 0
+        self._unwatched = 0
 
     @property
     def enough(self) -> bool:

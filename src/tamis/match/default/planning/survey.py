@@ -132,7 +132,9 @@ def nearness(
         keys[i] = key
 
 
-_ASKED = 1_000_000  # maximum clauses to evaluate; above that, a sample
+# Maximum clauses to evaluate; above that, a sample. A clause takes 7 µs, in which no event is
+# matched: `plan` on a million of them took 7 s.
+_ASKED = 5000
 
 
 class Expected(NamedTuple):
@@ -153,7 +155,7 @@ def expect(index: RoutedIndex, clauses: ClauseStorage, slots: Int64s) -> Expecte
     """The expected figures of the clauses in these slots, or of a sample if there are many."""
     some = slots
     if len(slots) > _ASKED:
-        some = np.sort(np.random.default_rng(0).choice(slots, _ASKED, replace=False))
+        some = slots[np.unique(np.random.default_rng(0).integers(0, len(slots), _ASKED))]
     many, width = len(some), len(index.cells.bound)
     found = survey(index, clauses.view, some)
     expected = Expected(

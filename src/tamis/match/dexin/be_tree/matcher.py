@@ -41,6 +41,7 @@ class BETree(Matcher):
     if another attribute would serve better (self-adjustment).
 
     add O(depth) amortised, remove O(depth), match O(nodes on the event's paths + clauses in them).
+
     Sadoghi and Jacobsen, SIGMOD 2011 and TODS 2013. Differences: buckets are cut at the median of
     their ends, not in the middle (codes have no width). Their subtrees are rebuilt when values that
     arrive in order would form a chain (the depth is O(log n)). The score of an attribute is the

@@ -56,6 +56,22 @@ class Database(ABC):
             self._settle()
             return self._found(events)
 
+    def match_each(self, events: Columns) -> tuple[Int64s, Int64s]:
+        """Like `match`, by a statement for each event, with its values written in the statement."""
+        statement, pair = self._statements["match_event"], self._statements["pair"]
+        written: dict[int, list[str]] = {}
+        rows = (events[name].tolist() for name in ("event", "attr", "val"))
+        for event, attr, val in zip(*rows, strict=True):
+            written.setdefault(event, []).append(pair.format(attr=attr, val=val))
+        none = np.zeros(0, np.int64)
+        event, sid = [none], [none]
+        with self._in_words():
+            self._settle()
+            for number, pairs in written.items():
+                sid.append(self._selected(statement.format(pairs=" OR ".join(pairs))))
+                event.append(np.full(len(sid[-1]), number))
+        return np.concatenate(event), np.concatenate(sid)
+
     @abstractmethod
     def ask(self, name: str) -> list[tuple[Any, ...]]:
         """The rows that a statement returns; for the tally and for checks."""
@@ -90,6 +106,10 @@ class Database(ABC):
     @abstractmethod
     def _found(self, events: Columns) -> tuple[Int64s, Int64s]:
         """Run the matching statement."""
+
+    @abstractmethod
+    def _selected(self, statement: str) -> Int64s:
+        """The subscriptions that a statement for one event selects."""
 
     @abstractmethod
     def _change(self, given: Mapping[str, Columns], run: list[str]) -> None:

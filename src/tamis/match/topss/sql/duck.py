@@ -48,6 +48,9 @@ class Duck(Database):
         self._connection.unregister("ev")
         return found["event"].astype(np.int64), found["sid"].astype(np.int64)
 
+    def _selected(self, statement: str) -> Int64s:
+        return self._connection.execute(statement).fetchnumpy()["sid"].astype(np.int64)
+
     def ask(self, name: str) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._connection.execute(self._statements[name]).fetchall()
         return rows

@@ -14,11 +14,12 @@ class SqlGrouping(SqlMatcher):
 
     add, remove: one database transaction; match O(distinct predicates + associations of the
     satisfied ones), at the speed of two joins and a grouping.
+
     TOPSS (2002), section 4.2. As in `sql-sequential`, events are passed as a table; the paper
-    writes them into the statement. PostgreSQL has indexes on attribute, comparator and value and on
-    the associations; DuckDB uses hash joins and would not use such indexes. It is slower than
-    `counting-list`, which is the same plan without a database, and than `sql-sequential` when few
-    subscriptions share a predicate.
+    writes them into the statement, as `statement="per-event"` does. PostgreSQL has indexes on
+    attribute, comparator and value and on the associations; DuckDB uses hash joins and would not
+    use such indexes. It is slower than `counting-list`, which is the same plan without a database,
+    and than `sql-sequential` when few subscriptions share a predicate.
     """
 
     file = "grouping"

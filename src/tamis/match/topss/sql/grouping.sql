@@ -96,6 +96,27 @@ SELECT counted.event, counted.sid
 FROM counted JOIN subs ON subs.sid = counted.sid
 WHERE counted.hits = subs.cnt;
 
+-- match_event
+-- The paper's statement for one event; the name in braces stands for the conditions on its values.
+SELECT subs.sid
+FROM subs
+JOIN (
+    SELECT sid, count(*) AS hits FROM subs_preds
+    WHERE pid IN (SELECT pid FROM preds WHERE {pairs})
+    GROUP BY sid
+) AS counted ON counted.sid = subs.sid
+WHERE counted.hits = subs.cnt;
+
+-- pair
+-- The condition on one value of an event; the names in braces stand for its attribute and value.
+(attr = {attr} AND (
+    (op = 0 AND val = {val}) OR
+    (op = 1 AND val >= {val}) OR
+    (op = 2 AND val <= {val}) OR
+    (op = 3 AND val <> {val}) OR
+    op = 4
+));
+
 -- compared
 -- The number of predicates compared with an event, by attribute; for the tally.
 SELECT attr, count(*) AS predicates FROM preds GROUP BY attr;

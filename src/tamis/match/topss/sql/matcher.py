@@ -21,7 +21,10 @@ _COMPARISONS = 20_000_000  # per statement, of predicates with events; bounds it
 
 
 class SqlMatcher(CandidateMatcher):
-    """Store subscriptions as rows of a database; one statement matches a batch of events."""
+    """Store subscriptions as rows of a database; one statement matches a batch of events.
+
+    Tally: `predicates` has the rows whose attribute an event binds, `nodes` the statements.
+    """
 
     file: ClassVar[str]  # the file with the statements
     counts_twice: ClassVar[bool]  # whether a predicate may count once per value of an attribute
@@ -35,6 +38,7 @@ class SqlMatcher(CandidateMatcher):
         saved=False,  # it may hold a password
     )
     threads = whole_number(1, "threads of DuckDB", least=1, most=256)
+    statement = choice("join", "how events reach the database", "join", "per-event")
 
     _database: Database | None = None
 
@@ -96,8 +100,12 @@ class SqlMatcher(CandidateMatcher):
         }
         event, slots = np.zeros(0, np.int64), np.zeros(0, np.int64)
         if self._tables.rows and len(pairs.code):
-            event, slots = self._tables.match(events)
-            self.tally.nodes += 1
+            if self.statement == "per-event":
+                event, slots = self._tables.match_each(events)
+                self.tally.nodes += int((np.diff(pairs.starts) > 0).sum())
+            else:
+                event, slots = self._tables.match(events)
+                self.tally.nodes += 1
             self._count_compared(pairs.attribute)
         self.tally.subscriptions += len(slots)
         return offsets(np.bincount(event, minlength=n)), slots[np.argsort(event, kind="stable")]

@@ -61,6 +61,12 @@ class Postgres(Database):
         event, sid = (cursor.pgresult.get_value(0, column) for column in (0, 1))
         return _array(event), _array(sid)
 
+    def _selected(self, statement: str) -> Int64s:
+        cursor = self._connection.cursor(binary=True)
+        cursor.execute(self._shared["match_event"].format(match=statement).encode())
+        assert cursor.pgresult is not None
+        return _array(cursor.pgresult.get_value(0, 0))
+
     def ask(self, name: str) -> list[tuple[Any, ...]]:
         return self._run(self._statements[name]).fetchall()
 

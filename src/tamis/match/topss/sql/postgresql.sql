@@ -17,6 +17,10 @@ WITH ev AS (
 )
 SELECT array_agg(event), array_agg(sid) FROM answer;
 
+-- match_event
+-- The result of a statement for one event is one array and needs no parsing.
+SELECT array_agg(sid) FROM ({match}) AS answer;
+
 -- nbytes
 -- Bytes of the tables and indexes of this session.
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint

@@ -30,6 +30,20 @@ END
 GROUP BY ev.event, subs.sid
 HAVING count(*) >= max(subs.total);
 
+-- match_event
+-- The paper's statement for one event; the name in braces stands for the conditions on its values.
+SELECT sid FROM subs WHERE {pairs} GROUP BY sid HAVING count(*) >= max(total);
+
+-- pair
+-- The condition on one value of an event; the names in braces stand for its attribute and value.
+(attr = {attr} AND (
+    (op = 0 AND val = {val}) OR
+    (op = 1 AND val >= {val}) OR
+    (op = 2 AND val <= {val}) OR
+    (op = 3 AND val <> {val}) OR
+    op = 4
+));
+
 -- compared
 -- The number of predicates compared with an event, by attribute; for the tally.
 SELECT attr, count(*) AS predicates FROM subs GROUP BY attr;

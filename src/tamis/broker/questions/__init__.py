@@ -1,0 +1,1 @@
+"""What callers ask without changing anything: explanations and back-tests."""

@@ -1,0 +1,1 @@
+"""Priorities of subscriptions, and the first match of an event."""

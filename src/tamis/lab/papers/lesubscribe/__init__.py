@@ -1,0 +1,1 @@
+"""The experiments of Le Subscribe (Fabret, Llirbat, Pereira, Shasha, INRIA 2000)."""

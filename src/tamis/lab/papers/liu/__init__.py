@@ -1,0 +1,1 @@
+"""The experiments on expensive operators (Liu et al., DEBS 2007)."""

@@ -1,0 +1,1 @@
+"""The experiments of TOPSS (Ashayer, Leung, Jacobsen, Toronto 2002)."""

@@ -1,0 +1,1 @@
+"""The report of the lab: figures, verdicts and commands on one page."""

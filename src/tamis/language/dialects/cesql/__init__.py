@@ -1,0 +1,1 @@
+"""CESQL, the SQL expressions of CloudEvents, as conditions."""

@@ -1,0 +1,122 @@
+"""HTTP of uvicorn, for callers who send too slowly, too much, or do not read."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tamis.service.problems import ProblemDetails
+
+ABORT = "tamis.abort"  # in the scope of a request: ends its connection at once
+HEADERS = 64 << 10  # bytes of a request before its body
+RATE = 10 << 10  # bytes of a body that earn a second
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """A connection that ends if a request does not arrive.
+
+    uvicorn waits for the rest of a request for ever, so a few callers could hold every connection
+    that the process may have. The headers have the time of the setting `slow-request`, from the
+    first byte or the opening of the connection on. A body has a second more for each 10 KiB that
+    came. A request that is complete may take as long as it needs: a long poll waits.
+
+    To close a connection, a server first sends what waits. A reader that does not read would keep
+    it, and the memory, for ever. So a route can also end it at once.
+    """
+
+    def __init__(self, config: Any, *given: Any, **more: Any) -> None:
+        super().__init__(config, *given, **more)
+        self._patience = config.app.state.server.settings.slow_request.total_seconds()
+        self._incomplete, self._in_headers = True, True
+        self._began, self._came = 0.0, 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._begin()
+        self._set_timer(self._patience)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._incomplete and self._is_answered:  # the next request on this connection
+            self._begin()
+        if self._in_headers:
+            self._came += len(data)
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._in_headers and self._came > HEADERS:
+            self._refuse(431, f"the headers of the request have more than {HEADERS:,} bytes")
+        elif self._incomplete and self._timer is None:
+            self._set_timer(self._patience)
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, "this is not a request of HTTP/1.1")
+
+    def on_message_begin(self) -> None:
+        self._begin()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_headers, self._came = False, 0
+        scope: Any = self.scope
+        scope[ABORT] = self.transport.abort
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._came += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._incomplete = self._in_headers = False
+        self._cancel_timer()
+        super().on_message_complete()
+
+    @property
+    def _is_answered(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _begin(self) -> None:
+        """A request may begin now."""
+        self._incomplete = self._in_headers = True
+        self._began, self._came = self.loop.time(), 0
+
+    def _set_timer(self, seconds: float) -> None:
+        self._timer = self.loop.call_later(seconds, self._look)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        """End the connection, unless more of the request came or the service itself is slow."""
+        self._timer = None
+        if self.transport.is_closing():
+            return
+        earned = 0.0 if self._in_headers else self._came / RATE
+        left = self._began + self._patience + earned - self.loop.time()
+        if self.flow.read_paused or (self._in_headers and not self._is_answered):
+            left = self._patience
+        if left > 0:
+            self._set_timer(left)
+        else:
+            self._refuse(408, "the request did not arrive in time; send it again, all at once")
+
+    def _refuse(self, status: int, detail: str) -> None:
+        """Answer, if no answer has begun, and close. The route learns that the caller is gone."""
+        if self._is_answered or not self.cycle.response_started:
+            body = ProblemDetails.of(status, "request", detail, {}).body
+            head = (
+                f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nconnection: close\r\n"
+                f"content-type: application/problem+json\r\ncontent-length: {len(body)}\r\n\r\n"
+            )
+            self.transport.write(head.encode() + body)
+        self.transport.close()
