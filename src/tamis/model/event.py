@@ -204,9 +204,7 @@ def _flatten(schema: Schema, given: Mapping[str, Any], ignored: list[str]) -> di
     while stack:
         name, raw, depth = stack.pop()
         if name in schema.attributes:
-            if name in flat:
-                raise EventError(f"{name!r} is bound twice", rule="R2", attribute=name)
-            flat[name] = raw
+            _bind(schema, name, raw, flat)
         elif raw is None or (isinstance(raw, (list, tuple)) and all(v is None for v in raw)):
             continue
         elif ignores and name not in schema.stems:
@@ -242,8 +240,20 @@ def _gather(schema: Schema, name: str, raw: Any, flat: dict[str, Any]) -> bool:
         for each, values in collect(schema.paths, schema.attributes, raw, name).items()
         if any(each in view and view[each].multiple for view in uses)
     }
-    flat.update(found)
+    for each, values in found.items():
+        _bind(schema, each, values, flat)
     return bool(found)
+
+
+def _bind(schema: Schema, name: str, raw: Any, flat: dict[str, Any]) -> None:
+    """Bind an attribute, which may have several spellings; null is absent, or a dynamic value."""
+    if name not in flat:
+        flat[name] = raw
+        return
+    dynamic = isinstance(schema.attributes[name], Dynamic)
+    if dynamic or not (raw is None or flat[name] is None):
+        raise EventError(f"{name!r} is bound twice", rule="R2", attribute=name)
+    flat[name] = flat[name] if raw is None else raw
 
 
 def _wrong(types: tuple[str, ...], why: str, rule: str, name: str) -> EventError:

@@ -109,6 +109,34 @@ def test_half_of_a_surrogate_pair_is_refused_as_an_event_is() -> None:
             assert [row for row, _ in found.refused] == [1]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a.b.c": 1}',
+        '{"a": {"b.c": 1}}',
+        '{"a.b": {"c": 1}}',
+        '{"a": {"b": {"c": 1}}}',
+        '{"a": {"b": null}, "a.b.c": 1}',
+        '{"a.b.c": null, "a": {"b": {"c": 1}}}',
+        '{"a": {"b": {"c": 1}}, "a.b.c": null}',
+        '{"items": [{"x.y": 1}]}',
+        '{"items": [{"x": {"y": 1}}]}',
+        '{"items": {"x.y": 1}}',
+    ],
+)
+def test_names_with_dots_have_many_spellings(text: str) -> None:
+    items = {"kind": "structs", "attributes": {"x.y": "integer", "z": "text"}}
+    attributes = {"a.b.c": "integer", "t": "text", "items": items}
+    engine = Engine(Schema.from_dict({"attributes": attributes, "unknown": "ignore"}))
+    engine.subscribe("a.b.c = 1 or some item in items (item.x.y = 1)", id="found")
+    engine.subscribe("t = x", id="other")
+    others = ['{"t": "x"}', '{"a": {"b": {"c": 2}}, "more": 1}'] * 40
+    assert engine.match_json(text) == ["found"]
+    assert [*engine.match_json([text])] == [*engine.match_lines(text)] == [["found"]]
+    many = engine.match_lines("\n".join([*others, text, *others]))
+    assert [*many] == [*[["other"], []] * 40, ["found"], *[["other"], []] * 40]
+
+
 @pytest.mark.parametrize("given", [None, 3, {}])
 def test_what_is_no_text_is_refused(given: Any) -> None:
     for match in (ENGINE.match_json, ENGINE.match_lines):

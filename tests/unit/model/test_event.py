@@ -47,6 +47,14 @@ CONSISTENT: list[tuple[dict[str, Any], dict[str, tuple[Any, ...]]]] = [
     ({"price": 5, "seller": {"name": "Z"}}, {"price": (5.0,), "seller.name": ("Z",)}),
     ({"price": 5, "seller.name": "Z"}, {"price": (5.0,), "seller.name": ("Z",)}),
     (
+        {"price": 5, "seller.name": None, "seller": {"name": "Z"}},
+        {"price": (5.0,), "seller.name": ("Z",)},
+    ),
+    (
+        {"price": 5, "seller": {"name": "Z"}, "seller.name": None},
+        {"price": (5.0,), "seller.name": ("Z",)},
+    ),
+    (
         {"price": 5, "seller": {"address": {"city": "P"}, "name": None}},
         {"price": (5.0,), "seller.address.city": ("P",)},
     ),

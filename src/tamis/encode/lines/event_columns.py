@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -56,6 +56,42 @@ def nested(
         name: join(nested(below, join)) if isinstance(below, dict) else below
         for name, below in found.items()
     }
+
+
+def with_spellings(fields: Iterable[pa.Field]) -> list[pa.Field]:
+    """The fields of objects, and the other spellings of those within them, with the type null.
+
+    `{"a": {"b": 1}}` may also come as `{"a.b": 1}`. Arrow's reader would leave that key out where
+    it ignores what it does not know. With the type null, it stops at the line.
+    """
+    found: list[pa.Field] = []
+    for field in fields:
+        found.append(field.with_type(_spelled(field.type)))
+        found += [pa.field(f"{field.name}.{name}", pa.null()) for name in _within(field.type)]
+    return found
+
+
+def _spelled(kind: pa.DataType) -> pa.DataType:
+    if isinstance(kind, pa.ListType):
+        return pa.list_(_spelled(kind.value_type))
+    return pa.struct(with_spellings(kind)) if isinstance(kind, pa.StructType) else kind
+
+
+def _within(kind: pa.DataType) -> Iterator[str]:
+    """The names of the fields within a struct, and of those further within."""
+    for field in kind if isinstance(kind, pa.StructType) else ():
+        yield field.name
+        yield from (f"{field.name}.{name}" for name in _within(field.type))
+
+
+def without_spellings(table: pa.Table) -> pa.Table:
+    """The columns of a table that was read with such fields, structs as columns of their own."""
+    while True:
+        kept = [at for at, field in enumerate(table.schema) if field.type != pa.null()]
+        table = table.select(kept)
+        if not any(pa.types.is_struct(field.type) for field in table.schema):
+            return table
+        table = table.flatten()
 
 
 def column_at(table: pa.Table, path: Sequence[str]) -> Any:

@@ -31,6 +31,8 @@ from tamis.encode.lines.event_columns import (
     multiple,
     nested,
     placed,
+    with_spellings,
+    without_spellings,
 )
 from tamis.encode.validation import Refused, ValidEvents, validate, validate_events
 from tamis.errors import EventError
@@ -219,12 +221,12 @@ class LineReader:
         # Times are read as text, by our own rules.
         kinds = {name: pa.string() if kind == _TIME else kind for name, kind in self._kinds.items()}
         kinds |= {name: pa.list_(kinds[name]) for name in listed}
-        return pa.schema(list(nested(kinds, lambda below: pa.struct(list(below.items()))).items()))
+        types = nested(kinds, lambda below: pa.struct(list(below.items())))
+        return pa.schema(with_spellings(pa.schema(list(types.items()))))
 
     def _typed(self, table: pa.Table, rows: Rows) -> _Block:
         """A block with the right types, without lines whose values Arrow may have changed."""
-        while any(pa.types.is_struct(field.type) for field in table.schema):
-            table = table.flatten()
+        table = without_spellings(table)
         odd = np.zeros(len(rows), np.bool_)
         columns: dict[str, pa.Array] = {}
         for name, kind in self.types.items():
