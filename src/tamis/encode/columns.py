@@ -249,7 +249,8 @@ def _number_codes(labels: Labels, array: pa.Array) -> Int64s | None:
     most = _EXACT if values.dtype.kind in "iu" else np.inf
     if len(reals) and not (-most < reals.min() and reals.max() < most):  # NaN is neither
         return None
-    first, keys = labels.between("2", "3")
+    every = labels.constants
+    first, keys = every.between("2", "3")
     known, rest = np.array([number_of_key(key) for key in keys], np.int64).reshape(-1, 2).T
     constants: NDArray[Any] = known
     asked: NDArray[Any] = reals
@@ -264,7 +265,7 @@ def _number_codes(labels: Labels, array: pa.Array) -> Int64s | None:
         at = np.searchsorted(constants, asked)
     same = np.append(constants, 0)[at] == asked
     exact = same & np.append(rest == 0, False)[at]
-    return labels.codes_at(first + at, exact)
+    return every.codes_at(first + at, exact)
 
 
 def _one_by_one(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:

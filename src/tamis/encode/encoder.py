@@ -110,9 +110,9 @@ class Encoder:
                     for text in cut_texts(constraint):
                         uses[text] = uses.get(text, 0) + 1
                     if constraint.patterns:
-                        if not self.patterned[constraint.attribute]:
-                            self.restamp()  # earlier batches did not keep the raw texts
                         self.patterned[constraint.attribute] += 1
+                        if self.patterned[constraint.attribute] == 1:
+                            self.restamp()  # earlier batches did not keep the raw texts
         moved = self.count_texts(texts) if texts else {}
         if self.elements:
             self._hold(clauses)
@@ -237,6 +237,10 @@ class Encoder:
             else [*map(self.codecs[attribute].code, values)]
         )
 
+    def with_patterns(self) -> list[int]:
+        """The attributes whose raw texts a batch needs; another thread may add some meanwhile."""
+        return [at for at, many in [*self.patterned.items()] if many > 0]
+
     def count_ignored(self, names: Mapping[str, int]) -> None:
         """Count values that were ignored; publishers choose the names, so few are kept."""
         for name, many in names.items():
@@ -253,7 +257,7 @@ class Encoder:
         codes: list[int] = []
         # The distinct texts of attributes with patterns, and the values by event.
         raw: dict[int, tuple[dict[str, int], list[int], list[int]]] = {
-            at: ({}, [], []) for at in +self.patterned
+            at: ({}, [], []) for at in self.with_patterns()
         }
         positions, codecs, labels = self.positions, self.codecs, self.labels
         texts: Sequence[str]

@@ -55,6 +55,38 @@ class Moved(NamedTuple):
         return np.where(moved, self.new[at] + beside, codes)
 
 
+class SortedConstants(NamedTuple):
+    """Constants in order, with their labels.
+
+    Events may be encoded while another thread changes labels. So both lists are replaced together.
+    A new constant enters them in place, its label first: codes may then be wrong, but not fail, and
+    the batch is out of date when it is matched.
+    """
+
+    texts: list[str]
+    labels: list[int]
+
+    def code_between(self, text: str) -> int:
+        """The code of a text that is no constant."""
+        at = bisect_left(self.texts, text)
+        if at:
+            return self.labels[at - 1] + 1
+        return self.labels[0] - 1 if self.labels else 0
+
+    def between(self, low: str, high: str) -> tuple[int, list[str]]:
+        """The constants above `low` and below `high`, and the place of the first."""
+        first = bisect_right(self.texts, low)
+        return first, self.texts[first : bisect_left(self.texts, high)]
+
+    def codes_at(self, places: Int64s, exact: Bools) -> Int64s:
+        """The codes of the constants at these places, or, if not exact, of texts below them."""
+        labels = np.array([*self.labels, 0], np.int64)
+        below = np.append(labels[:1] - (len(labels) > 1), labels[:-1] + 1)
+        codes: Int64s = below[places]
+        codes[exact] = labels[places[exact]]
+        return codes
+
+
 class LabelState(NamedTuple):
     """The state of labels, to be saved. `uses` is 0 for an unused constant."""
 
@@ -69,8 +101,7 @@ class Labels:
     """The constants of one text attribute and their labels."""
 
     def __init__(self) -> None:
-        self._texts: list[str] = []
-        self._labels: list[int] = []
+        self.constants = SortedConstants([], [])
         self.known: dict[str, int] = {}  # the label of each constant
         self._uses: dict[str, int] = {}
         self._last: str | None = None  # the constant that came last,
@@ -78,7 +109,7 @@ class Labels:
         self.version = 0  # increases whenever the code of some text changes
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self.constants.texts)
 
     def add(self, counted: Mapping[str, int]) -> Moved | None:
         """Count uses of texts and label new ones; return the labels that moved."""
@@ -111,10 +142,10 @@ class Labels:
                 self._uses[text] = uses
             else:
                 del self._uses[text]
-        if len(self._uses) * 2 < len(self._texts):
-            self._texts = [text for text in self._texts if text in self._uses]
-            self.known = {text: self.known[text] for text in self._texts}
-            self._labels = list(self.known.values())
+        if len(self._uses) * 2 < len(self):
+            kept = [text for text in self.constants.texts if text in self._uses]
+            self.known = {text: self.known[text] for text in kept}
+            self.constants = SortedConstants(kept, list(self.known.values()))
 
     def lower(self, cut: TextCut) -> int:
         """The lowest code of an interval that starts at a cut."""
@@ -130,61 +161,41 @@ class Labels:
 
     def codes(self, texts: Iterable[str]) -> list[int]:
         """The codes of the texts of an event."""
-        known = self.known
-        return [known[text] if text in known else self._between(text) for text in texts]
+        known, other = self.known, self.constants.code_between
+        return [known[text] if text in known else other(text) for text in texts]
 
     def code(self, text: str) -> int:
         """The code of one text of an event."""
         found = self.known.get(text)
-        return self._between(text) if found is None else found
-
-    def between(self, low: str, high: str) -> tuple[int, list[str]]:
-        """The constants above `low` and below `high`, and the place of the first."""
-        first = bisect_right(self._texts, low)
-        return first, self._texts[first : bisect_left(self._texts, high)]
-
-    def codes_at(self, places: Int64s, exact: Bools) -> Int64s:
-        """The codes of the constants at these places, or, if not exact, of texts below them."""
-        labels = np.array([*self._labels, 0], np.int64)
-        below = np.append(labels[:1] - bool(self._labels), labels[:-1] + 1)
-        codes: Int64s = below[places]
-        codes[exact] = labels[places[exact]]
-        return codes
+        return self.constants.code_between(text) if found is None else found
 
     def lower_text(self, code: int) -> str:
         """The constant with this `lower` code: its label is the code or one below it."""
-        return self._at(bisect_left(self._labels, code - 1))
+        return self._at(bisect_left(self.constants.labels, code - 1))
 
     def upper_text(self, code: int) -> str:
         """The constant with this `upper` code: its label is the code or one above it."""
-        return self._at(bisect_left(self._labels, code))
+        return self._at(bisect_left(self.constants.labels, code))
 
     def _at(self, place: int) -> str:
-        if place == len(self._texts):
+        if place == len(self):
             raise _unknown()
-        return self._texts[place]
+        return self.constants.texts[place]
 
     def check(self, uses: Mapping[str, int] | None = None) -> None:
         """Raise if an invariant is broken, or the uses differ from these."""
         assert uses is None or self._uses == uses
-        assert self._texts == sorted(set(self._texts)), "constants are sorted and distinct"
-        assert set(self._texts) == self.known.keys() >= self._uses.keys()
-        assert all(
-            self.known[text] == label for text, label in zip(self._texts, self._labels, strict=True)
-        )
-        gaps = [b - a for a, b in pairwise(self._labels)]
+        texts, labels = self.constants
+        assert texts == sorted(set(texts)), "constants are sorted and distinct"
+        assert set(texts) == self.known.keys() >= self._uses.keys()
+        assert [self.known[text] for text in texts] == labels
+        gaps = [b - a for a, b in pairwise(labels)]
         assert all(gap >= _ROOM // 2 for gap in gaps), "neighbours leave room for a code between"
-        assert all(abs(label) <= _SPACE for label in self._labels)
-
-    def _between(self, text: str) -> int:
-        at = bisect_left(self._texts, text)
-        if at:
-            return self._labels[at - 1] + 1
-        return self._labels[0] - 1 if self._labels else 0
+        assert all(abs(label) <= _SPACE for label in labels)
 
     def _insert(self, text: str, before: dict[str, int]) -> None:
-        labels = self._labels
-        at = bisect_left(self._texts, text)
+        texts, labels = self.constants
+        at = bisect_left(texts, text)
         run = self._direction(at)
         while True:
             low = labels[at - 1] if at else None
@@ -208,8 +219,8 @@ class Labels:
             if roomy:
                 break
             self._spread(low if low is not None else -_SPACE, before)
-        self._texts.insert(at, text)
         labels.insert(at, label)
+        texts.insert(at, text)
         self.known[text] = label
         self._last = text
 
@@ -218,10 +229,10 @@ class Labels:
 
         A run takes a small part of the gap each time; halving it would use it up in sixty steps.
         """
-        side = 0
-        if at and self._texts[at - 1] == self._last:
+        side, texts = 0, self.constants.texts
+        if at and texts[at - 1] == self._last:
             side = 1
-        elif at < len(self._texts) and self._texts[at] == self._last:
+        elif at < len(texts) and texts[at] == self._last:
             side = -1
         run = side if side == self._side else 0
         self._side = side
@@ -232,15 +243,16 @@ class Labels:
         left: list[str] = []
         texts: list[str] = []
         labels: list[int] = []
-        places = [bisect_left(self._texts, text) for text in fresh]
+        known = self.constants
+        places = [bisect_left(known.texts, text) for text in fresh]
         start = 0
         while start < len(fresh):
             end = start + 1
             while end < len(fresh) and places[end] == places[start]:
                 end += 1
             at = places[start]
-            low = self._labels[at - 1] if at else -_SPACE
-            high = self._labels[at] if at < len(self._labels) else _SPACE
+            low = known.labels[at - 1] if at else -_SPACE
+            high = known.labels[at] if at < len(self) else _SPACE
             pitch = (high - low) // (end - start + 1)
             if pitch < _ROOM:
                 left.extend(fresh[start:end])
@@ -250,13 +262,12 @@ class Labels:
             start = end
         self.known.update(zip(texts, labels, strict=True))
         # Both are sorted runs in the same order: sorting merges them in one pass.
-        self._texts = sorted(self._texts + texts)
-        self._labels = sorted(self._labels + labels)
+        self.constants = SortedConstants(sorted(known.texts + texts), sorted(known.labels + labels))
         return left
 
     def _spread(self, around: int, before: dict[str, int]) -> None:
         """Spread the labels of the smallest aligned range about `around` that is not crowded."""
-        labels = self._labels
+        texts, labels = self.constants
         bits = _LEAST_BITS
         while True:
             size = 1 << bits
@@ -271,18 +282,19 @@ class Labels:
             bits += 1
         pitch = size // (last - first + 1)
         for place, at in enumerate(range(first, last), 1):
-            before.setdefault(self._texts[at], labels[at])
+            before.setdefault(texts[at], labels[at])
             labels[at] = start + place * pitch
-            self.known[self._texts[at]] = labels[at]
+            self.known[texts[at]] = labels[at]
 
     # -- saving ------------------------------------------------------------------------------------
 
     def state(self) -> LabelState:
         """The whole state, to be saved."""
+        texts, labels = self.constants
         return LabelState(
-            self._texts,
-            np.array(self._labels, np.int64),
-            np.array([self._uses.get(text, 0) for text in self._texts], np.int64),
+            texts,
+            np.array(labels, np.int64),
+            np.array([self._uses.get(text, 0) for text in texts], np.int64),
             self._last,
             self._side,
         )
@@ -301,9 +313,9 @@ class Labels:
             require(fits and None not in state.texts, "labels leave room between them")
             fits = all(map(lt, state.texts, islice(state.texts, 1, None)))
             require(fits, "constants are sorted and distinct")
-        made._texts, made._labels = state.texts, state.labels.tolist()
-        made.known = dict(zip(made._texts, made._labels, strict=True))
-        uses = zip(made._texts, state.uses.tolist(), strict=True)
+        made.constants = SortedConstants(state.texts, state.labels.tolist())
+        made.known = dict(zip(*made.constants, strict=True))
+        uses = zip(state.texts, state.uses.tolist(), strict=True)
         made._uses = {text: many for text, many in uses if many}
         made._last, made._side = state.last, state.side
         return made

@@ -205,3 +205,26 @@ def test_the_version_grows_with_a_new_constant_and_only_then() -> None:
     assert labels.version == first
     labels.add(Counter(["b"]))
     assert labels.version > first
+
+
+def test_other_threads_see_right_codes_while_constants_go() -> None:
+    """`Engine.encode` takes no lock. When a constant is hashed, another thread may run."""
+    seen: list[int] = []
+
+    class Watched(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            if labels.known:
+                seen.append(labels.code("k7x"))
+            return str.__hash__(self)
+
+    labels = Labels()
+    labels.add({Watched(f"k{number}"): 1 for number in range(9)})
+    low, high = labels.known["k7"], labels.known["k8"]
+    seen.clear()
+    labels.drop([f"k{number}" for number in range(6)])
+    assert len(labels) == 3
+    assert seen
+    assert all(low < code < high for code in seen)
+    labels.check()

@@ -78,7 +78,7 @@ class EventShapes:
         encoder, stamp = self.encoder, self.encoder.stamp
         if not events or encoder.elements:
             return None
-        made = _BatchParts([*+encoder.patterned])
+        made = _BatchParts(encoder.with_patterns())
         others = 0
         for row, event in enumerate(events):
             found = self._find(event)
@@ -188,9 +188,11 @@ class _BatchParts:
         self._attributes.append(alone.pairs.attribute)
         self._decimals.append(np.zeros(len(alone.pairs.code), np.uint8))
         self._codes.append(alone.pairs.code.tobytes())
-        for at, (texts, which, _) in alone.texts.items():
-            for each in which.tolist():
-                self._add_text(at, texts[each], row)
+        for at in self._patterned:
+            if at in alone.texts:
+                texts, which, _ = alone.texts[at]
+                for each in which.tolist():
+                    self._add_text(at, texts[each], row)
 
     def _add_text(self, at: int, text: str, row: int) -> None:
         distinct = self._texts[at]

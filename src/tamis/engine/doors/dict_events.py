@@ -107,7 +107,7 @@ class DictEvents:
         raw = PublishedEvents(encoder.schema, [published])
         texts = {}
         names = [*encoder.schema.attributes]
-        for at in +encoder.patterned:
+        for at in encoder.with_patterns():
             values = raw.event(0).get(names[at], ())
             keys = [key_of(each) if at in encoder.dynamic else each for each in values]
             texts[at] = Texts(keys, np.arange(len(keys)), np.zeros(len(keys), np.int64))
