@@ -279,9 +279,16 @@ class State:
         rows = self._rows(*query.sql(_COLUMNS, most))
         return [StoredSubscription(*row) for row in rows]
 
-    def live_among(self, ids: Sequence[Id]) -> set[Id]:
-        """Which of some ids belong to live subscriptions."""
-        return {row[0] for row in self._among("SELECT id FROM subscriptions", ids)}
+    def taken_among(self, owners: Mapping[Id, str | None]) -> set[Id]:
+        """Which ids are live, or were those of others than the owners who want them now.
+
+        Who has an id may read all its notifications.
+        """
+        taken = {row[0] for row in self._among("SELECT id FROM subscriptions", list(owners))}
+        for id, owner, nonce in self._among("SELECT id, owner, nonce FROM ended", list(owners)):
+            if nonce is not None and owner != owners[id]:
+                taken.add(id)
+        return taken
 
     def owners_among(self, ids: Sequence[Id]) -> dict[Id, str | None]:
         """The owners of some subscriptions that are live or were."""

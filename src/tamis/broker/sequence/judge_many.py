@@ -39,7 +39,8 @@ def judge_many(
     fresh = [at for at in range(table.num_rows) if at not in known]
     if known:
         table = table.take(pa.array(fresh, pa.int64()))
-    taken = state.live_among(table["id"].drop_null().to_pylist())
+    given_ids = zip(table["id"].to_pylist(), table["owner"].to_pylist(), strict=True)
+    taken = state.taken_among({id: owner for id, owner in given_ids if id is not None})
     if taken:
         raise BrokerError(f"the id {min(taken)!r} is taken ({len(taken):,} ids are)")
     if request.schema is not schema:

@@ -351,7 +351,7 @@ class Sequencer:
         if names & group.touched:
             self._later.append(request)
             return
-        if id is not None and self._state.subscription(id) is not None:
+        if id is not None and self._state.taken_among({id: owner}):
             raise BrokerError(f"the id {id!r} is taken")
         if request.schema is not self.schema:
             request.again(self.schema)
