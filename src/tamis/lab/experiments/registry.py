@@ -9,8 +9,7 @@ from tamis.lab.experiments.experiment import Experiment
 
 # A line for each figure. The order is that of the papers, and of the report.
 EXPERIMENTS: dict[str, str] = {
-    "LS-9a": "tamis.lab.papers.lesubscribe.figure9a:LsFigure9a",
-    "LS-9b": "tamis.lab.papers.lesubscribe.figure9b:LsFigure9b",
+    "LS-9a": "tamis.lab.papers.lesubscribe.figure9:LsFigure9",
     "LS-10": "tamis.lab.papers.lesubscribe.figure10:LsFigure10",
     "LS-11": "tamis.lab.papers.lesubscribe.figure11:LsFigure11",
     "LS-ins": "tamis.lab.papers.lesubscribe.insertion:LsInsertion",
