@@ -9,6 +9,7 @@ import pytest
 
 from tamis.files.lock import locked
 from tamis.lab.experiments.registry import EXPERIMENTS
+from tamis.lab.experiments.result_files import read_result
 from tamis.match import registry
 from tests.unit.cli.calls import Capture, refused, run
 from tests.unit.lab.examples import Greedy, Refusing, entry
@@ -62,6 +63,34 @@ def test_an_experiment_that_fails_does_not_stop_the_others(
     out = capsys.readouterr().out
     assert "✗ TINY  failed: a wrong answer" in out
     assert "✓ NAMES" in out
+
+
+def test_an_interrupted_fresh_run_keeps_nothing_of_the_run_before(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = ("--folder", str(tmp_path))
+    names = tmp_path / "small" / "NAMES.json"
+    assert run("lab", "run", "all", *at) == 0
+    assert len(read_result(names).observations) == 8
+    monkeypatch.setitem(EXPERIMENTS, "TINY", f"{WHERE}:Stopped")
+    assert run("lab", "run", "all", "--fresh", *at) == 130
+    out = capsys.readouterr().out
+    assert "stopped: 1 of 17 observations are stored" in out
+    assert not read_result(names).observations, "the command that continues would keep them"
+    monkeypatch.setitem(EXPERIMENTS, "TINY", f"{WHERE}:Tiny")
+    assert run("lab", "run", "all", *at) == 0
+    assert len(read_result(names).observations) == 8
+
+
+def test_results_without_figures_do_not_stop_the_other_pictures(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EXPERIMENTS, "REFUSED", f"{WHERE}:Refused")
+    at = ("--folder", str(tmp_path))
+    assert run("lab", "run", "refused", "tiny", *at) == 0
+    assert run("lab", "plot", *at) == 0
+    assert "REFUSED has no results to plot yet; not drawn" in capsys.readouterr().out
+    assert (tmp_path / "small" / "TINY.png").exists()
 
 
 def test_mistakes_are_named(tmp_path: Path, capsys: Capture) -> None:

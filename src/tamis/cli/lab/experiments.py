@@ -133,6 +133,8 @@ def _alone(folder: Path) -> Iterator[None]:
 def _measure(console: Console, runs: Sequence[LabRun]) -> int:
     """Measure what is missing; gives the number of experiments that failed."""
     failed = 0
+    for each in runs:
+        each.discard()
     left = _Progress(console, runs)
     with bar(console, "", sum(each.result.size for each in runs)) as progress:
         for each in runs:

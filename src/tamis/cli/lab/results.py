@@ -21,7 +21,7 @@ from tamis.errors import TamisError
 from tamis.lab.experiments.experiment import LabScale
 from tamis.lab.experiments.registry import EXPERIMENTS, experiment
 from tamis.lab.experiments.result_files import read_result, read_results, result_path
-from tamis.lab.plots.experiments import ExperimentPicture
+from tamis.lab.plots.experiments import ExperimentPicture, has_figures
 from tamis.lab.report.page import write_page
 from tamis.lab.report.summary import LabSummary
 
@@ -51,8 +51,8 @@ def plot(ids: tuple[str, ...], scale: str, folder: Path, as_json: bool) -> None:
         for id, result in results.items():
             if id not in EXPERIMENTS:
                 print_lines(console, [f"{id} is not an experiment of this version; not drawn"])
-            elif not result.observations:
-                print_lines(console, [f"{id} has no results yet; not drawn"])
+            elif not has_figures(experiment(id), result):
+                print_lines(console, [f"{id} has no results to plot yet; not drawn"])
             else:
                 path = result_path(folder, size, id)
                 pictures += ExperimentPicture(experiment(id), result).save(path)

@@ -1,7 +1,8 @@
 """Running experiments: what is missing in a result file is measured, and stored as it comes.
 
 A run continues the file of an interrupted one. It refuses a file that was measured with another
-seed, other parameters or another commit: figures of both would stand in one plot.
+seed, other parameters or another commit, or on another machine: figures of both would stand in one
+plot.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class LabRun:
 
         `mix_commits` continues a file that another commit has begun; the file names both.
         """
-        self.experiment, self.seed, self.path = experiment, seed, path
+        self.experiment, self.seed, self.path, self._fresh = experiment, seed, path, fresh
         self.steps = experiment.steps(scale)
         self.result = LabResult.begin(experiment, scale, seed)
         self._earlier: LabResult | None = None  # a whole file of another commit
@@ -63,6 +64,8 @@ class LabRun:
         ]
         if differs:
             raise TamisError(f"{self.path} was measured with {' and '.join(differs)}")
+        if not found.whole and found.machine != mine.machine:
+            raise TamisError(f"{self.path} was begun on another machine")
         if found.commit == mine.commit:
             self.result = replace(found, dirty=found.dirty or mine.dirty)
         elif found.whole:
@@ -93,6 +96,15 @@ class LabRun:
             if curves:
                 left.append(replace(step, curves=curves))
         return left
+
+    def discard(self) -> None:
+        """Empty the file that a fresh run replaces.
+
+        All runs do so before the first one measures. Otherwise the command that continues an
+        interrupted run would take the files of the run before for its own.
+        """
+        if self._fresh and self.path.exists():
+            write_result(self.path, self.result)
 
     def observe(self) -> Iterator[Observation]:
         """Measure what is missing. Each observation is on disk when it is yielded."""

@@ -32,6 +32,11 @@ _TITLE = 9.5  # letters of a title in an inch
 _APART = 0.08  # of the length of an axis, between ticks at measured values
 
 
+def has_figures(experiment: Experiment, result: LabResult) -> bool:
+    """Whether an observation has a quantity that is plotted."""
+    return any(seen.has(axes.quantity) for seen in result.observations for axes in experiment.plots)
+
+
 class ExperimentPicture:
     """The picture of one result file."""
 

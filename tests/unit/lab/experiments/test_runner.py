@@ -77,6 +77,10 @@ def test_files_that_differ_are_not_continued(tmp_path: Path) -> None:
         prepare_runs([Other()], SMALL, 1, tmp_path)
     assert len(LabRun(Other(), SMALL, 2, run.path, fresh=True).missing()) == 3
 
+    write_result(run.path, replace(run.result, machine={**run.result.machine, "cpus": 999}))
+    with pytest.raises(TamisError, match=r"begun on another machine\n--fresh"):
+        _run(tmp_path)
+
     write_result(run.path, replace(run.result, commit="0" * 40))
     with pytest.raises(TamisError, match=r"commit 0000000000\n.*--mix-commits"):
         _run(tmp_path)

@@ -99,6 +99,24 @@ class Wrong(Tiny):
         raise TamisError("a wrong answer")
 
 
+class Stopped(Tiny):
+    """Somebody presses Ctrl-C after the first observation."""
+
+    def measure(self, step: LabStep, seed: int) -> Iterator[Observation]:
+        yield from islice(super().measure(step, seed), 1)
+        raise KeyboardInterrupt
+
+
+class Refused(Tiny):
+    """Every algorithm refuses."""
+
+    id = "REFUSED"
+    claims = ()
+
+    def measure(self, step: LabStep, seed: int) -> Iterator[Observation]:
+        yield from (step.observation(each, refusal="too large") for each in step.curves)
+
+
 class Sharded(Tiny):
     """On Spark, in the session of the run."""
 

@@ -10,7 +10,7 @@ import pytest
 from tamis import workload
 from tamis.encode.arrow import events_from_table
 from tamis.encode.encoder import Encoder
-from tamis.errors import MatcherError
+from tamis.errors import MatcherError, TamisError
 from tamis.lab.experiments.experiment import Curve, LabStep, Mode, Observation
 from tamis.lab.instruments.agreement import differences
 from tamis.lab.instruments.clauses import clauses
@@ -95,6 +95,17 @@ def test_a_server_answers_like_a_matcher_here() -> None:
         answer = server.answer()
     assert loaded.counts["matches"] > 0
     assert not any(differences(answer.matches, here.match(events_from_table(encoder, events))))
+
+
+@pytest.mark.slow
+def test_a_server_that_has_died_is_an_error_of_its_experiment() -> None:
+    with MatchingServer(ServedWorkload(20, 3, {"p": 0.5})) as server:
+        server.load("naive", {})
+        server._process.kill()
+        server._process.join()
+        for _ in range(2):  # the pipe may take what nobody reads
+            with pytest.raises(TamisError, match="the process of a matcher has ended"):
+                server.load("naive", {})
 
 
 def test_a_flat_file_holds_the_subscriptions(tmp_path: Path) -> None:

@@ -32,6 +32,10 @@ from tamis.model.schema import Schema
 
 _COUNTED = 40  # events whose operations are counted
 _SECONDS = 2.0  # at most for counting
+_ENDED = (
+    "the process of a matcher has ended; its error is above, or the system ended it for want of "
+    "memory"
+)
 _PLANNED = 500  # events that an adaptive matcher sees before it is measured
 
 
@@ -95,7 +99,7 @@ class MatchingServer:
 
     def load(self, matcher: str, options: Mapping[str, Any]) -> Loaded:
         """Replace the matcher of the server. Raises a `MatcherError` if it refuses."""
-        self._pipe.send((matcher, dict(options)))
+        self._send((matcher, dict(options)))
         found = self._receive()
         if isinstance(found, str):
             raise MatcherError(found)
@@ -104,18 +108,24 @@ class MatchingServer:
 
     def ask(self, events: pa.Table) -> None:
         """Send a set of events."""
-        self._pipe.send(events)
+        self._send(events)
 
     def answer(self) -> Served:
         """Wait for the matches of the set that was sent."""
         finished, starts, rows = self._receive()
         return Served(finished, Matches(starts, rows))
 
+    def _send(self, what: object) -> None:
+        try:
+            self._pipe.send(what)
+        except OSError:
+            raise TamisError(_ENDED) from None
+
     def _receive(self) -> Any:
         try:
             return self._pipe.recv()
-        except EOFError:
-            raise TamisError("the process of a matcher has ended; its error is above") from None
+        except (EOFError, OSError):
+            raise TamisError(_ENDED) from None
 
 
 def serve(pipe: Connection, served: ServedWorkload) -> None:
@@ -135,6 +145,8 @@ def serve(pipe: Connection, served: ServedWorkload) -> None:
                 pipe.send(subscriptions.load(*asked))
             except MatcherError as why:
                 pipe.send(str(why))
+            except MemoryError:
+                pipe.send("there is not enough memory")
 
 
 class _ServedSubscriptions:
