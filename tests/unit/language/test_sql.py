@@ -84,7 +84,11 @@ MEANING = [
     ("at >= DATE '2026-01-31'", 'at >= "2026-01-31"'),
     ("at < CAST('2026-01-31 12:00:00' AS TIMESTAMP)", 'at < "2026-01-31 12:00:00"'),
     ("at < TIMESTAMPTZ '2026-01-31 12:00:00+01:00'", 'at < "2026-01-31 12:00:00+01:00"'),
+    ("at < TIMESTAMPTZ '2026-01-31 12:00:00+01'", 'at < "2026-01-31 12:00:00+01:00"'),
+    ("at < TIMESTAMP '2026-01-31 12:00:00+00'", 'at < "2026-01-31 12:00:00+00:00"'),
     ("at < '2026-01-31'", 'at < "2026-01-31"'),
+    ("at < '2026-01-31T12:00:00Z'", 'at < "2026-01-31T12:00:00Z"'),
+    ("d < 1e300", "d < 1e+300"),
     ('seller.rating > 3 OR "seller"."rating" < 1', "seller.rating > 3 or seller.rating < 1"),
     ('"unit price" < 5', "`unit price` < 5"),
     ("t = 'it''s'", 't = "it\'s"'),
@@ -138,6 +142,9 @@ REFUSED = [
     ("at = DATE '2026-01-31 12:00'", "is no date", None),
     ("at = TIMESTAMP '2026-13-31 12:00:00'", "is not a timestamp", None),
     ("at = TIMESTAMP '2026-01-31 12:00:00+01:00'", "offset", None),
+    ("at = '2026-01-31 12:00:00+01:00'", "offset", "'2026-01-31 12:00:00+01:00'"),
+    ("at IN ('2026-01-31', '2026-01-31 12:00:00-05')", "offset", "'2026-01-31 12:00:00-05'"),
+    ("at BETWEEN '2026-01-31' AND '2026-01-31T12:00:00+0100'", "offset", None),
     ("A = 1", "unknown attribute 'A'", "A"),
     ("a = NULL AND nosuch = NULL", "unknown attribute 'nosuch'", "nosuch"),
     ('t = "oak"', "unknown attribute 'oak'", '"oak"'),
@@ -154,6 +161,8 @@ REFUSED = [
     ("a = 1 LIMIT 3", "at 'LIMIT'", "LIMIT"),
     ("a =", "lacks something beside '='", "="),
     ("t = 'x", "the quote ' is never closed", "'"),
+    ("(a = 1", "this parenthesis is never closed", "("),
+    ("(a = 1))", "this closing parenthesis has no opening one", ")"),
     ("", "empty", None),
     ("WHERE", "empty", None),
     ("a = 99999999999999999999999", "outside the 64-bit integers", "99999999999999999999999"),
@@ -173,6 +182,16 @@ def test_each_refusal_says_what_and_where(sql: str, said: str, place: str | None
     if place is not None:
         assert error.span is not None
         assert sql[slice(*error.span)] == place
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [("t ~ 'x'", "matches"), ("flag && flag", "write AND"), ("flag XOR flag", "AND NOT")],
+)
+def test_an_unknown_word_has_a_hint(sql: str, hint: str) -> None:
+    with pytest.raises(ConditionError) as caught:
+        read(sql, TYPED, language="sql")
+    assert hint in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("sql", ["a = NULL", "a NOT IN (1, NULL)", "a < 1 AND NULL", "1 = 2"])

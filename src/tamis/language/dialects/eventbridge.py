@@ -107,6 +107,8 @@ def _with_field(
     """The alternatives with a field: two for each, if it may be absent or have a value."""
     tests, absent = read_tests(node)
     name = ".".join(path)
+    if not name:
+        raise ConditionError("the name of a field is empty", span=node.span)
     if len(name) > NAME_LIMIT:
         raise LimitError(f"a name is longer than {NAME_LIMIT} characters", span=node.span)
     path = tuple(name.split("."))  # a dot in a name is a step, too

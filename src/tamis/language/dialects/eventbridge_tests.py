@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from ipaddress import ip_network
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from tamis.model.dynamic import BOOLEAN, NULL, NUMBER, TEXTUAL, Dynamic, kind_of
 
 _SCALARS = (NULL, BOOLEAN, NUMBER, TEXTUAL)
 _CASE = "equals-ignore-case"
+_BLOCK = re.compile(r"[0-9a-fA-F.:]+/[0-9]{1,3}")
 _RANGES = ((">", "<"), (">", "<="), (">=", "<"), (">=", "<="))
 
 
@@ -142,8 +144,10 @@ def _wildcard(node: JsonNode, name: str) -> Pairs:
 def _network(node: JsonNode, name: str) -> Pairs:
     text = _text(node, name)
     try:
+        if _BLOCK.fullmatch(text) is None:  # Python also reads masks, such as /255.0.0.0
+            raise ValueError
         network = ip_network(text, strict=False)
-        if "/" not in text or network.prefixlen == network.max_prefixlen:
+        if network.prefixlen == network.max_prefixlen:
             raise ValueError
     except ValueError:
         raise ConditionError(

@@ -51,6 +51,7 @@ _PLAIN = {
 def check_tokens(tokens: Sequence[Token]) -> None:
     """Refuse what the parser would leave out or read in a way of its own, and deep nesting."""
     depth = prefixes = 0
+    opened: list[Span] = []
     for token in tokens:
         kind, span = token.token_type, (token.start, token.end + 1)
         if kind == TokenType.SEMICOLON:
@@ -63,6 +64,14 @@ def check_tokens(tokens: Sequence[Token]) -> None:
         prefixes = prefixes + 1 if kind in _PREFIX else 0
         if max(depth, prefixes) > DEPTH:
             raise LimitError(f"SQL nested deeper than {DEPTH} levels", span=span)
+        if kind == TokenType.L_PAREN:
+            opened.append(span)
+        elif kind == TokenType.R_PAREN:
+            if not opened:
+                raise ConditionError("this closing parenthesis has no opening one", span=span)
+            opened.pop()
+    if opened:
+        raise ConditionError("this parenthesis is never closed", span=opened[-1])
 
 
 class TextPlaces:

@@ -25,7 +25,7 @@ from tamis.language.dialects.sql_truth import (
     one_of,
     two_valued,
 )
-from tamis.language.dialects.sql_values import SqlValue, SqlValueReader
+from tamis.language.dialects.sql_values import SqlValue, SqlValueReader, check_offset
 from tamis.language.limits import PREDICATE_LIMIT
 from tamis.model.condition import (
     IGNORING_CASE,
@@ -186,9 +186,15 @@ class SqlPredicates:
         }[comparator]
 
     def _check_times(self, values: Iterable[SqlValue], node: exp.Expr) -> None:
-        """Refuse a time where no attribute is one: it would be compared as a text."""
+        """Refuse a time where no attribute is one: it would be compared as a text.
+
+        A text that is compared with a time is a TIMESTAMP to databases.
+        """
         values = [*values]
         kinds = [self._values.domain(name).kind for value in values for name in value.names]
+        for value in values if "timestamp" in kinds else ():
+            if isinstance(value.expression, str) and not value.time:
+                check_offset(value.expression, value.span)
         for kind in kinds if any(value.time for value in values) else ():
             if kind != "timestamp":
                 raise ConditionError(

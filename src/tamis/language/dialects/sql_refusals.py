@@ -60,6 +60,13 @@ NAMED: dict[type[exp.Expr], tuple[str, str | None]] = {
     exp.StartsWith: ("the function STARTS_WITH", "write: x LIKE '…%'"),
     exp.Length: ("the function LENGTH", _COMPUTED),
 }
+UNREAD = {
+    "~": _PATTERN,
+    "~*": _PATTERN,
+    "&&": "write AND",
+    "XOR": "write (a OR b) AND NOT (a AND b)",
+}
+"""What to write instead of words that the parser does not know."""
 _FUNCTIONS = {"NOW": _TIME, "ENDS_WITH": "write: x LIKE '%…'"}
 
 

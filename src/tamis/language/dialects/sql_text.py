@@ -9,7 +9,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from tamis.errors import ConditionError, LimitError, NeverTrueError
 from tamis.language.dialects.sql_places import TextPlaces, check_tokens
 from tamis.language.dialects.sql_predicates import SqlPredicates
-from tamis.language.dialects.sql_refusals import refusal
+from tamis.language.dialects.sql_refusals import UNREAD, refusal
 from tamis.language.dialects.sql_truth import (
     FALSE,
     TRUE,
@@ -70,7 +70,7 @@ def _parse(text: str) -> tuple[exp.Expr, TextPlaces]:
         message = f"SQL does not go on like this at {word!r:.60}"
         if str(first["description"]).startswith("Required"):
             message = f"SQL lacks something beside {word!r:.60}"
-        raise ConditionError(message, span=at) from None
+        raise ConditionError(message, span=at, hint=UNREAD.get(word.upper())) from None
     except RecursionError:
         raise LimitError("nested too deeply") from None
     if tree is None:

@@ -22,7 +22,8 @@ _SIGNS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", e
 _CONDITIONS = (exp.Connector, exp.Predicate, exp.Not, exp.Escape)
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_OFFSET = re.compile(r"[T ].*(?:[Zz]|[+-]\d\d:?\d\d)$")
+_OFFSET = re.compile(r"[T ].*[+-](?!00(?::?00)?$)\d\d(?::?\d\d)?$")  # but not that of UTC
+_HOURS = re.compile(r"[T ].*[+-]\d\d$")  # an offset as PostgreSQL prints it
 _DATES = ("DATE",)
 _LOCAL = ("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME")
 _ZONED = ("TIMESTAMPTZ", "TIMESTAMPLTZ")
@@ -57,6 +58,16 @@ class SqlValue(NamedTuple):
         assert not isinstance(self.expression, Arithmetic | AttributeValue)
         assert self.expression is not None
         return self.expression  # type: ignore[return-value]
+
+
+def check_offset(text: str, span: Span | None) -> None:
+    """Refuse an offset in a time without a zone: some databases ignore it, others do not."""
+    if _OFFSET.search(text):
+        raise ConditionError(
+            "databases read the offset of a TIMESTAMP in different ways",
+            span=span,
+            hint=f"write TIMESTAMPTZ '{text}', or leave out the offset for UTC",
+        )
 
 
 class SqlValueReader:
@@ -165,6 +176,8 @@ class SqlValueReader:
         if not isfinite(real) or (not whole and not real and digits.strip("0.")):
             raise ConditionError("a number outside the doubles", span=span)
         exact = Fraction(text) if whole or real else Fraction(0)  # whatever the exponent of 0 is
+        if "e" in text.lower() and real.is_integer():
+            exact = Fraction(real)  # a number with an exponent is a double, such as 1e300
         return self._exact(exact, whole, span)
 
     def _exact(self, number: Fraction, whole: bool, span: Span | None) -> SqlValue:
@@ -189,17 +202,13 @@ class SqlValueReader:
         known = named in (*_DATES, *_LOCAL, *_ZONED)
         if not literal or not known or node.to.expressions or node.args.get("format"):
             raise refusal(node, span)
-        text = str(node.this.this)
+        text = _HOURS.sub(r"\g<0>:00", str(node.this.this))
         if named in _DATES and not _DATE.fullmatch(text):
             raise ConditionError(
                 f"{text!r:.60} is no date", span=span, hint="write a date as DATE '2026-01-31'"
             )
-        if named in _LOCAL and _OFFSET.search(text):
-            raise ConditionError(
-                "databases read the offset of a TIMESTAMP in different ways",
-                span=span,
-                hint=f"write TIMESTAMPTZ '{text}', or leave out the offset for UTC",
-            )
+        if named in _LOCAL:
+            check_offset(text, span)
         moment = parse_timestamp(text)
         if isinstance(moment, str):
             raise ConditionError(f"{text!r:.60} {moment}", span=span)
