@@ -32,7 +32,13 @@ from tamis.broker.matching.notification_reader import NotificationReader, Page
 from tamis.broker.matching.readable_matching import ReadableMatching
 from tamis.broker.matching.wanted_ids import WantedIds
 from tamis.broker.notification_body import Body, shape_event
-from tamis.broker.preparation import ConditionChecker, checked_text, metadata_text
+from tamis.broker.preparation import (
+    KEY,
+    NAME,
+    ConditionChecker,
+    checked_text,
+    metadata_text,
+)
 from tamis.broker.questions.backtests import Backtests
 from tamis.broker.questions.explainer import Explainer
 from tamis.broker.questions.redundancy_reports import RedundancyReports
@@ -237,9 +243,9 @@ class Broker:
             "condition": condition,
             "until": self._until(lease),
             "owner": caller.name,
-            "name": checked_text(name, "the name"),
+            "name": checked_text(name, "the name", NAME),
             "language": None if language == NATIVE else language,
-            "request_key": checked_text(request_key, "the key of the request"),
+            "request_key": checked_text(request_key, "the key of the request", KEY),
             "sink": None if sink is None else self.webhooks.accept(sink).to_text(),
             "nonce": secrets.token_bytes(NONCE),
             "key_generation": self._tickets.generation,
@@ -394,7 +400,7 @@ class Broker:
     # -- helpers ---------------------------------------------------------------------------------
 
     def _check_id(self, id: str | None) -> None:
-        checked_text(id, "the id")
+        checked_text(id, "the id", NAME)
         if self.log.ids == "text" and id is None:
             raise BrokerError("this log has text ids; a subscribe needs an id")
         if self.log.ids == "int64" and id is not None:

@@ -18,7 +18,7 @@ from tamis.broker.access.lease_office import LeaseOffice
 from tamis.broker.access.tickets import NONCE
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.limits import Limits
-from tamis.broker.preparation import ConditionChecker, checked_text, metadata_text
+from tamis.broker.preparation import KEY, NAME, ConditionChecker, checked_text, metadata_text
 from tamis.broker.sequence.answers import converted
 from tamis.broker.sequence.requests import Row, SubscribeMany
 from tamis.broker.state import KnownRequest
@@ -116,7 +116,9 @@ class BulkSubscriber:
                 f"{len(given):,} subscriptions are more than the {most:,} that one request may "
                 "have; send them in several"
             )
-        rows, reasons = self._rows(given, caller, checked_text(request_key, "the request's key"))
+        rows, reasons = self._rows(
+            given, caller, checked_text(request_key, "the key of the request", KEY)
+        )
         reasons |= self._checker.check_many(
             {at: (row["condition"], row["language"] or NATIVE) for at, row in rows.items()}, schema
         )
@@ -192,11 +194,11 @@ class BulkSubscriber:
             sink = each.sink.to_text()
         return {
             "kind": SUBSCRIBE,
-            "id": each.id if self._ids == "text" else None,
+            "id": checked_text(str(each.id), "the id", NAME) if self._ids == "text" else None,
             "condition": checked_text(each.condition, "the condition"),
             "until": each.until,
-            "owner": checked_text(each.owner or caller.name, "the owner"),
-            "name": checked_text(each.name, "the name"),
+            "owner": checked_text(each.owner or caller.name, "the owner", NAME),
+            "name": checked_text(each.name, "the name", NAME),
             "language": None if each.language == NATIVE else each.language,
             "sink": sink,
             "key_generation": self._leases.tickets.generation,

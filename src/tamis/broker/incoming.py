@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -10,15 +9,13 @@ import msgspec
 
 from tamis.broker.cloud_events.bound_context import context_members, spliced
 from tamis.broker.cloud_events.context_attributes import DATA, check_envelope
-from tamis.broker.preparation import checked_text
+from tamis.broker.preparation import DEPTH, checked_text, json_depth
 from tamis.broker.sequence.dedup import dedup_key
 from tamis.broker.sequence.requests import PublishedEvent
 from tamis.encode.json_events import wrong_value
 from tamis.errors import BrokerError, EventError
 from tamis.model.schema import Schema
 
-DEPTH = 64
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]')  # strings are skipped whole
 _NO_CONTEXT = (None,) * 4
 
 
@@ -68,11 +65,14 @@ def _prepare(
             found = {**added, **found}
             encoded = spliced(added, encoded)
         envelope = _envelope(event.envelope, list(added))
-        if len(encoded) + len(envelope or "") > most_bytes:
+        if (
+            sum(map(len, (encoded, envelope or "", event.source or "", event.id or "")))
+            > most_bytes
+        ):
             raise EventError(f"the event has more than {most_bytes:,} bytes with its context")
     if len(found) > most_attributes:
         raise EventError(f"the event has more than {most_attributes:,} attributes")
-    if _depth(encoded) > DEPTH:
+    if json_depth(encoded) > DEPTH:
         raise EventError(f"the event is nested deeper than {DEPTH} levels")
     schema.event(found)
     if schema.is_open and (wrong := wrong_value(found)):  # matching would refuse it, unseen
@@ -115,17 +115,3 @@ def _envelope(given: dict[str, Any] | None, added: list[str]) -> str | None:
         return msgspec.json.encode(known).decode()
     except UnicodeEncodeError as why:
         raise EventError(f"the envelope of the event is not text: {why}") from None
-
-
-def _depth(text: bytes) -> int:
-    """How deep a JSON text is nested."""
-    if text.count(b"{") + text.count(b"[") <= DEPTH:  # nearly always
-        return 0
-    depth = deepest = 0
-    for each in _BRACKETS.findall(text):
-        if each in b"{[":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif each in b"}]":
-            depth -= 1
-    return deepest

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tamis.broker.preparation import checked_text
+from tamis.broker.preparation import NAME, checked_text
 from tamis.errors import BrokerError
 
 EVENT, NOTHING = "event", "none"
@@ -24,7 +24,7 @@ def read_body(given: Any) -> Body:
         if len(given) > _MOST:
             raise BrokerError(f"the body of notifications lists at most {_MOST} attributes")
         for each in given:
-            checked_text(each, "the body of notifications")
+            checked_text(each, "an attribute in the body of notifications", NAME)
         return tuple(given)
     if given not in (EVENT, NOTHING):
         raise BrokerError(f"the body of notifications is {_FORMS}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any
@@ -15,6 +16,10 @@ from tamis.language.dialects import NATIVE
 from tamis.model.schema import Schema
 from tamis.operators.enabled_operators import EnabledOperators
 from tamis.replay.live_subscriptions import subscribe_rows
+
+DEPTH = 64  # levels of JSON that a caller may send
+NAME, KEY = 1000, 255  # characters
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]')  # strings are skipped whole
 
 
 class ConditionChecker:
@@ -53,8 +58,13 @@ class ConditionChecker:
         return wrong
 
 
-def checked_text(text: str | None, what: str) -> str | None:
-    """The text; half of a surrogate pair, which JSON can spell, is refused."""
+def checked_text(text: str | None, what: str, most: int | None = None) -> str | None:
+    """The text; half of a surrogate pair, which JSON can spell, is refused.
+
+    So is a text with more than `most` characters.
+    """
+    if text is not None and most is not None and len(text) > most:
+        raise BrokerError(f"{what} has {len(text):,} characters, more than {most:,}")
     try:
         if text is not None:
             text.encode()
@@ -76,6 +86,23 @@ def metadata_text(given: Mapping[str, Any] | None, most: int) -> str | None:
             "the metadata is not JSON: it may not have NaN, infinity or cycles"
         ) from None
     checked_text(text, "the metadata")
-    if len(text.encode()) > most:
+    encoded = text.encode()
+    if len(encoded) > most:
         raise BrokerError(f"the metadata has more than {most:,} bytes of JSON")
+    if json_depth(encoded) > DEPTH:
+        raise BrokerError(f"the metadata is nested deeper than {DEPTH} levels")
     return text
+
+
+def json_depth(text: bytes) -> int:
+    """How deep a JSON text is nested; 0 if it has too few brackets to be too deep."""
+    if text.count(b"{") + text.count(b"[") <= DEPTH:  # nearly always
+        return 0
+    depth = deepest = 0
+    for each in _BRACKETS.findall(text):
+        if each in b"{[":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif each in b"}]":
+            depth -= 1
+    return deepest

@@ -10,7 +10,7 @@ from tamis.broker.access.caller import Caller
 from tamis.broker.access.lease_office import LeaseOffice
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.limits import Limits
-from tamis.broker.preparation import ConditionChecker, checked_text, metadata_text
+from tamis.broker.preparation import NAME, ConditionChecker, checked_text, metadata_text
 from tamis.broker.sequence.answers import converted
 from tamis.broker.sequence.requests import Alter, Row
 from tamis.broker.state import StoredSubscription
@@ -60,7 +60,7 @@ class SubscriptionEditor:
         edit.check()
         given = {
             "condition": edit.condition,
-            "name": checked_text(edit.name, "the name"),
+            "name": checked_text(edit.name, "the name", NAME),
             "sink": None if edit.sink is None else edit.sink.to_text(),
             "metadata": metadata_text(edit.metadata, self._limits.metadata_bytes),
         }

@@ -12,6 +12,7 @@ import pytest
 
 from tamis.broker.access.caller import ANONYMOUS, Caller
 from tamis.broker.broker import Broker
+from tamis.broker.bulk_subscribe import BulkSubscription
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.incoming import IncomingEvent
 from tamis.broker.limits import Limits
@@ -48,6 +49,8 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         IncomingEvent('{"title": "x"}', time=2**63),
         IncomingEvent(f'{{"title": "{HALF}"}}'),
         IncomingEvent('{"more": ' + "[" * 64 + "]" * 64 + "}"),
+        IncomingEvent('{"price": 1}', source="s" * 65_536, id="1"),
+        IncomingEvent('{"price": 1}', source="s", id="1" * 65_536),
     ],
 )
 def test_a_bad_event_is_refused(broker: Broker, event: IncomingEvent) -> None:
@@ -87,6 +90,9 @@ def test_what_arrow_cannot_hold_refuses_only_itself(broker: Broker, bad: Publish
         {"metadata": {"a": HALF}},
         {"metadata": {"a": float("nan")}},
         {"request_key": HALF},
+        {"metadata": {"a": json.loads("[" * 64 + "]" * 64)}},  # no answer could show it
+        {"name": "n" * 1001},
+        {"request_key": "k" * 256},
     ],
 )
 def test_a_bad_subscribe_is_refused(broker: Broker, more: dict[str, Any]) -> None:
@@ -94,12 +100,22 @@ def test_a_bad_subscribe_is_refused(broker: Broker, more: dict[str, Any]) -> Non
         broker.subscribe("price < 1", **more).result()
     with pytest.raises(TamisError):
         broker.subscribe(f"title = {HALF}").result()
-    assert broker.subscribe("price < 1").result().id == 0
-
-
-def test_a_sink_with_half_a_character_is_refused() -> None:
+    given = more.copy()
+    key = given.pop("request_key", None)
+    many = [BulkSubscription("price < 1", **given)]
     with pytest.raises(BrokerError):
-        Sink.of({"url": "http://example.com/", "body": [HALF]})
+        broker.subscribe_many(many, together=True, request_key=key).result()
+    lease = broker.subscribe("price < 1").result()
+    assert lease.id == 0
+    if given:
+        with pytest.raises(BrokerError):
+            broker.update(0, ticket=lease.ticket, **given).result()
+
+
+@pytest.mark.parametrize("name", [HALF, "n" * 1001])
+def test_a_sink_with_a_bad_attribute_is_refused(name: str) -> None:
+    with pytest.raises(BrokerError):
+        Sink.of({"url": "http://example.com/", "body": [name]})
 
 
 def test_a_cancelled_request_stops_nobody(broker: Broker) -> None:
