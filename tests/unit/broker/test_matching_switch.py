@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from tamis.broker.broker import Broker
 from tamis.broker.incoming import IncomingEvent
 from tamis.broker.matching import inline_matching, matching_switch
+from tamis.broker.matching.log_engine import LogEngine
 from tamis.cli.log.maintenance import trim
 from tamis.errors import StoreError, TamisError
 from tamis.replay.compact_parts import compact
@@ -197,4 +199,27 @@ def test_merged_parts_are_read_in_order(folder: Path) -> None:
         before = broker.notifications(-1, None, 10_000)
         assert compact(place, keep=1, many=2, older=0) > 0
         assert broker.notifications(-1, None, 10_000) == before
+    check_whole(folder)
+
+
+@pytest.mark.parametrize("why", [StoreError("cannot be read"), OSError("too many open files")])
+def test_a_switch_that_fails_is_tried_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, why: Exception
+) -> None:
+    right, failures = LogEngine.at, []
+
+    def fail_twice(*given: Any, **more: Any) -> LogEngine:
+        if len(failures) < 2:
+            failures.append(why)
+            raise why
+        return right(*given, **more)
+
+    with Broker(folder) as broker:
+        broker.matching.switch(SPARK)
+        monkeypatch.setattr(LogEngine, "at", fail_twice)
+        MatchingShifts(folder).begin(broker.log, INLINE)
+        until(lambda: bool(failures))
+        number = broker.publish([IncomingEvent('{"price": 0}')]).result().numbers[0]
+        until(lambda: broker.matching.matched > number)
+        assert broker.matching.failure is None
     check_whole(folder)

@@ -81,7 +81,7 @@ class FileMatching:
             try:
                 self._look()
                 self.failure = None
-            except TamisError as why:  # it may be put right, and is tried again
+            except (TamisError, OSError) as why:  # it may be put right, and is tried again
                 self.failure = why
 
     def _look(self) -> None:

@@ -66,7 +66,7 @@ class MatchingSwitch(ReadableMatching):
         super().__init__(files, tail, log.ids)
         self._engine: LogEngine | None = None  # of the broker, while it matches
         self._lock = Lock()  # around the finder
-        self._finder = self._start()
+        self._finder = self._start(self.shift)
         entries = () if operators is None else operators.entries
         self._keeper = VersionKeeper(log, folder.index, self._to_compile, operators=entries)
         self._merge_at = time.monotonic() + _MERGED
@@ -93,13 +93,13 @@ class MatchingSwitch(ReadableMatching):
     def _reached(self) -> int:
         return max(self.files.matched, self._log.begin)
 
-    def _start(self) -> NotificationFinder:
+    def _start(self, shift: Shift) -> NotificationFinder:
         log, index, operators = self._log, self._folder.index, self._operators
-        if self.shift.matching == SPARK:
+        if shift.matching == SPARK:
             return FileMatching(log, index, self.files, self._tail, operators)
         matched = self._tail.matched
         self._engine = LogEngine.at(log, index, matched, operators, at_once=self._at_once)
-        return InlineMatching(log, self._engine, self._writer(self.shift), self._tail)
+        return InlineMatching(log, self._engine, self._writer(shift), self._tail)
 
     def _writer(self, shift: Shift) -> WriteRange:
         """Writes files, as long as a shift is not over."""
@@ -152,7 +152,7 @@ class MatchingSwitch(ReadableMatching):
                 self._follow()
                 self._merge_parts()
                 self._failure = None
-            except TamisError as why:
+            except (TamisError, OSError) as why:
                 self._failure = why
 
     def _merge_parts(self) -> None:
@@ -173,5 +173,5 @@ class MatchingSwitch(ReadableMatching):
             self._end_finder()
             self.files.load()
             self._tail.go_back(self._reached())
-            self.shift = now
-            self._finder = self._start()
+            self._finder = self._start(now)
+            self.shift = now  # last: what fails before is tried again

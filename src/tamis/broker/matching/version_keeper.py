@@ -33,7 +33,7 @@ class VersionKeeper:
     ) -> None:
         self._operators = operators
         self._log, self._index, self._matched, self._changes = log, index, matched, changes
-        self.failure: TamisError | None = None  # of the last attempt
+        self.failure: Exception | None = None  # of the last attempt
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="tamis-versions", daemon=True)
         self._thread.start()
@@ -47,7 +47,7 @@ class VersionKeeper:
             try:
                 self.look()
                 self.failure = None
-            except TamisError as why:  # the broker works without versions, and starts later
+            except (TamisError, OSError) as why:  # it is tried again
                 self.failure = why
 
     def look(self) -> bool:

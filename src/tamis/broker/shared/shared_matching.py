@@ -93,7 +93,7 @@ class SharedMatching(ReadableMatching):
             try:
                 self._look()
                 self._failure = None
-            except TamisError as why:  # the database may be away; it is tried again
+            except (TamisError, OSError) as why:  # the database may be away; it is tried again
                 self._failure = why
 
     def _look(self) -> None:
@@ -174,7 +174,7 @@ class _Follower:
             try:
                 self._look()
                 self.failure = None
-            except TamisError as why:  # the database may be away; it is tried again
+            except (TamisError, OSError) as why:  # the database may be away; it is tried again
                 self.failure = why
             self._wake.wait(_LOOK)
             self._wake.clear()
