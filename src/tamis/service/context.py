@@ -71,6 +71,7 @@ class ServiceContext:
 
     def present_caller(self, request: Request) -> Caller:
         """Who calls, asked again: a key may be revoked while a stream is read. In a thread."""
+        self.caller(request)  # raises for a page of another site
         return self.holder(request.headers.get("authorization"))
 
     async def identify(self, given: str | None) -> Caller:

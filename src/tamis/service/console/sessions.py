@@ -93,6 +93,13 @@ class RequestOrigin(NamedTuple):
         return self.origin.partition("://")[2] == self.host
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether a page of another site makes the request. Programs name no page."""
+        if self.site not in (None, "same-origin", "none"):
+            return True
+        return self.origin is not None and self.origin.partition("://")[2] != self.host
+
+    @property
     def is_secure(self) -> bool:
         """Whether the browser speaks TLS, perhaps with a proxy in between."""
         return (self.origin or "").startswith("https://")
