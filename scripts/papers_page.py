@@ -22,6 +22,7 @@ from tamis.lab.experiments.result_files import (
     read_result,
     result_files,
 )
+from tamis.lab.report.page import LEFT_OUT
 from tamis.lab.report.summary import PAPERS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -69,7 +70,8 @@ def _section(
         yield f"{_sentence(given.source)} Not measured yet: {command}."
     else:
         below = "" if result.scale == LabScale.PAPER else ", with sizes below those of the paper"
-        yield f"{_sentence(given.source)} Measured by {command}{below}."
+        left_out = f" {LEFT_OUT.format(result.left_out)}" if result.left_out else ""
+        yield f"{_sentence(given.source)} Measured by {command}{below}.{left_out}"
         picture = picture_path(path, "svg")
         if picture.exists():
             yield ""

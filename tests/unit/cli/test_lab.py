@@ -73,9 +73,11 @@ def test_an_interrupted_fresh_run_keeps_nothing_of_the_run_before(
     assert run("lab", "run", "all", *at) == 0
     assert len(read_result(names).observations) == 8
     monkeypatch.setitem(EXPERIMENTS, "TINY", f"{WHERE}:Stopped")
-    assert run("lab", "run", "all", "--fresh", *at) == 130
+    assert run("lab", "run", "all", "--fresh", "--limit", "60", *at) == 130
     out = capsys.readouterr().out
     assert "stopped: 1 of 17 observations are stored" in out
+    assert "--limit 60" in out[out.index("to continue:") :]
+    assert "--fresh" not in out
     assert not read_result(names).observations, "the command that continues would keep them"
     monkeypatch.setitem(EXPERIMENTS, "TINY", f"{WHERE}:Tiny")
     assert run("lab", "run", "all", *at) == 0

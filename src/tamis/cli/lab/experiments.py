@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from math import inf
 from pathlib import Path
 from time import monotonic
 
@@ -75,6 +76,12 @@ def list_experiments(as_json: bool) -> None:
     is_flag=True,
     help="Continue files that another commit of tamis has begun; they name both.",
 )
+@click.option(
+    "--limit",
+    metavar="SECONDS",
+    type=click.FloatRange(0, min_open=True),
+    help="Leave an algorithm out at larger sizes after one took it longer.  [default: none]",
+)
 @master_option
 @json_option
 def run(
@@ -84,6 +91,7 @@ def run(
     seed: int,
     fresh: bool,
     mix_commits: bool,
+    limit: float | None,
     master: str | None,
     as_json: bool,
 ) -> None:
@@ -98,7 +106,13 @@ def run(
     console = report_console(as_json)
     size = LabScale(scale)
     runs = prepare_runs(
-        chosen_experiments(ids), size, seed, folder, fresh=fresh, mix_commits=mix_commits
+        chosen_experiments(ids),
+        size,
+        seed,
+        folder,
+        fresh=fresh,
+        mix_commits=mix_commits,
+        limit=inf if limit is None else limit,
     )
     session = spark_session(console, master) if size is LabScale.CLUSTER else nullcontext()
     place = folder / scale
@@ -109,7 +123,7 @@ def run(
     except KeyboardInterrupt:
         kept = sum(len(each.result.observations) for each in runs)
         every = sum(each.result.size for each in runs)
-        again = " ".join(_command(ids, scale, folder, seed, mix_commits, master))
+        again = " ".join(_command(ids, scale, folder, seed, mix_commits, limit, master))
         print_lines(console, [f"stopped: {kept:,} of {every:,} observations are stored"])
         print_lines(console, [f"to continue: {again}"])
         raise
@@ -192,6 +206,7 @@ def _command(
     folder: Path,
     seed: int,
     mix_commits: bool,
+    limit: float | None,
     master: str | None,
 ) -> Iterator[str]:
     """The command that continues: without --fresh, which would begin again."""
@@ -202,5 +217,7 @@ def _command(
         yield f"--seed {seed}"
     if mix_commits:
         yield "--mix-commits"
+    if limit is not None:
+        yield f"--limit {limit:g}"
     if master is not None:
         yield f"--master '{master}'"

@@ -15,6 +15,9 @@ from enum import StrEnum
 from statistics import fmean, pstdev
 from typing import Any, ClassVar
 
+OVER_LIMIT = "over the limit of "  # so begins the reason of a step that a run has left out
+_SIZES = ("n", "subscriptions", "predicates", "attributes")  # parameters of workloads
+
 
 class LabScale(StrEnum):
     """How large an experiment is."""
@@ -60,6 +63,16 @@ class LabStep:
     parameters: dict[str, Any] = field(default_factory=dict)
     panel: str = ""  # for experiments with several plots side by side
 
+    def is_larger(self, other: LabStep) -> bool:
+        """Whether this workload has more of something than another one, and nothing less."""
+        pairs = [
+            (self.parameters[name], other.parameters[name])
+            for name in _SIZES
+            if name in self.parameters and name in other.parameters
+        ]
+        same = self.panel == other.panel
+        return same and all(a >= b for a, b in pairs) and any(a > b for a, b in pairs)
+
     def observation(
         self,
         curve: Curve,
@@ -88,7 +101,8 @@ class Observation:
 
     `measured` holds raw repetitions by quantity, named with its unit: `match_ms`, one number an
     event; `memory_mb`, one number. `counts` holds operations an event, which no machine changes.
-    A curve that refuses the step (too large, for example) has a `refusal` and nothing else.
+    A curve that refuses the step (too large, for example) has a `refusal` and nothing else; so has
+    a curve that the run has left out, because a smaller step took it longer than the limit.
     """
 
     x: float | str
@@ -100,6 +114,11 @@ class Observation:
     parameters: dict[str, Any] = field(default_factory=dict)
     panel: str = ""
     refusal: str = ""
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the run left the curve out, so that nothing is known about the step."""
+        return self.refusal.startswith(OVER_LIMIT)
 
     def value(self, quantity: str) -> float:
         """The mean of a measured quantity, or a count."""
@@ -150,9 +169,9 @@ class Observations:
         }
 
     def refusals(self, name: str, mode: Mode = Mode.PAPER) -> dict[float | str, str]:
-        """The reasons of a curve's refusals by x."""
+        """The reasons of a curve's own refusals by x, without the steps that a run left out."""
         mine = (each for each in self.all if (each.curve, each.mode) == (name, mode))
-        return {each.x: each.refusal for each in mine if each.refusal}
+        return {each.x: each.refusal for each in mine if each.refusal and not each.left_out}
 
 
 @dataclass(frozen=True)

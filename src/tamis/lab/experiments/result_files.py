@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +41,11 @@ ObservationKey = tuple[float | str, str, str, Mode]
 
 @dataclass(frozen=True)
 class LabResult:
-    """The content of a result file. `seconds` says how long each observation took."""
+    """The content of a result file.
+
+    `seconds` says how long each observation took, and `prepared` how much of that went by before
+    its algorithm was asked for: the first one of a step waits for the workload.
+    """
 
     experiment: str
     scale: str
@@ -54,6 +58,7 @@ class LabResult:
     steps: list[dict[str, Any]]  # all that belong to the experiment, measured or not
     observations: tuple[Observation, ...] = ()
     seconds: tuple[float, ...] = ()
+    prepared: tuple[float, ...] = ()
     other_commits: tuple[str, ...] = ()  # of some observations, where mixing them was asked for
 
     @classmethod
@@ -79,20 +84,43 @@ class LabResult:
     def whole(self) -> bool:
         return len(self.observations) >= self.size
 
+    @property
+    def left_out(self) -> int:
+        """How many steps of curves the run left out, over all curves."""
+        return sum(each.left_out for each in self.observations)
+
     def done(self) -> set[ObservationKey]:
         """What has been observed."""
         return {key_of(each) for each in self.observations}
 
     def observed(self) -> Observations:
         """The observations in the order of the steps, for claims and plots."""
-        return Observations(self.observations)
+        place = {(step["x"], step["panel"]): at for at, step in enumerate(self.steps)}
+        last = len(place)
+        return Observations(
+            sorted(self.observations, key=lambda each: place.get((each.x, each.panel), last))
+        )
 
-    def including(self, observation: Observation, seconds: float) -> LabResult:
+    def including(
+        self, observation: Observation, seconds: float, prepared: float = 0.0
+    ) -> LabResult:
         """With one more observation."""
         return replace(
             self,
             observations=(*self.observations, _rounded(observation)),
             seconds=(*self.seconds, round(seconds, 3)),
+            prepared=(*self.prepared, round(prepared, 3)),
+        )
+
+    def only(self, kept: Callable[[Observation], bool]) -> LabResult:
+        """Without the other observations."""
+        rows = zip(self.observations, self.seconds, self.prepared, strict=True)
+        found = [row for row in rows if kept(row[0])]
+        return replace(
+            self,
+            observations=tuple(each for each, _, _ in found),
+            seconds=tuple(each for _, each, _ in found),
+            prepared=tuple(each for _, _, each in found),
         )
 
 
@@ -130,11 +158,14 @@ def write_result(path: Path, result: LabResult) -> None:
     lists = {
         "steps": result.steps,
         "observations": [
-            {**plain(asdict(each)), "seconds": seconds}
-            for each, seconds in zip(result.observations, result.seconds, strict=True)
+            {**plain(asdict(each)), "seconds": seconds, "prepared": prepared}
+            for each, seconds, prepared in zip(
+                result.observations, result.seconds, result.prepared, strict=True
+            )
         ],
     }
-    rest = {name: each for name, each in vars(result).items() if name not in (*lists, "seconds")}
+    times = ("seconds", "prepared")  # of an observation, and in its line
+    rest = {name: each for name, each in vars(result).items() if name not in (*lists, *times)}
     head = json.dumps(plain({"format": FORMAT, **rest}), indent=1, ensure_ascii=False)
     parts = [head.removesuffix("\n}")]
     for name, rows in lists.items():
@@ -157,12 +188,16 @@ def read_result(path: Path) -> LabResult:
     try:
         found = document.pop("observations")
         seconds = tuple(float(each.pop("seconds")) for each in found)
+        prepared = tuple(float(each.pop("prepared", 0.0)) for each in found)
         document["other_commits"] = tuple(document["other_commits"])
         made = construct(LabResult, "result", document)
         for step in made.steps:  # what the rest of the lab reads
             _ = step["x"], step["panel"], [(each["name"], each["mode"]) for each in step["curves"]]
         return replace(
-            made, observations=tuple(_observation(each) for each in found), seconds=seconds
+            made,
+            observations=tuple(_observation(each) for each in found),
+            seconds=seconds,
+            prepared=prepared,
         )
     except (AttributeError, KeyError, TypeError, ValueError) as why:
         raise TamisError(

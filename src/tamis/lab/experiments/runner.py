@@ -10,13 +10,22 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter
 
 from tamis.errors import TamisError
 from tamis.files.atomic import remove_leftovers
-from tamis.lab.experiments.experiment import Experiment, LabScale, LabStep, Mode, Observation
+from tamis.lab.experiments.experiment import (
+    OVER_LIMIT,
+    Curve,
+    Experiment,
+    LabScale,
+    LabStep,
+    Mode,
+    Observation,
+)
 from tamis.lab.experiments.result_files import (
     LabResult,
     key_of,
@@ -39,11 +48,14 @@ class LabRun:
         *,
         fresh: bool = False,
         mix_commits: bool = False,
+        limit: float = inf,
     ) -> None:
         """Read the file, if there is one. `fresh` replaces it.
 
-        `mix_commits` continues a file that another commit has begun; the file names both.
+        `mix_commits` continues a file that another commit has begun; the file names both. A curve
+        that took more than `limit` seconds is left out at larger steps.
         """
+        self.limit = limit
         self.experiment, self.seed, self.path, self._fresh = experiment, seed, path, fresh
         self.steps = experiment.steps(scale)
         self.result = LabResult.begin(experiment, scale, seed)
@@ -70,11 +82,14 @@ class LabRun:
             self.result = replace(found, dirty=found.dirty or mine.dirty)
         elif found.whole:
             self.result = self._earlier = found
+            return
         elif mix_commits:
             others = {*found.other_commits, str(mine.commit)} - {str(found.commit)}
             self.result = replace(found, other_commits=tuple(sorted(others)))
         else:
             raise TamisError(f"{self.path} was begun at commit {_short(found.commit)}")
+        # What another limit has left out may be within this one.
+        self.result = self.result.only(lambda each: not each.left_out)
 
     @property
     def note(self) -> str:
@@ -116,6 +131,33 @@ class LabRun:
             gc.collect()  # matchers may hold themselves in cycles, and the next ones need the room
 
     def _step(self, step: LabStep) -> Iterator[Observation]:
+        reasons = [self.over_limit(step, curve) for curve in step.curves]
+        for curve, reason in zip(step.curves, reasons, strict=True):
+            if reason:
+                found = step.observation(curve, refusal=reason)
+                self.result = self.result.including(found, 0.0)
+                write_result(self.path, self.result)
+                yield found
+        asked = _CurvesAsked(
+            curve for curve, reason in zip(step.curves, reasons, strict=True) if not reason
+        )
+        if asked:
+            yield from self._measured(replace(step, curves=asked), asked)
+
+    def over_limit(self, step: LabStep, curve: Curve) -> str:
+        """Why a curve is left out at a step: a smaller one took it too long. Or nothing."""
+        smaller = {each.x for each in self.steps if step.is_larger(each)}
+        result = self.result
+        for seen, seconds, prepared in zip(
+            result.observations, result.seconds, result.prepared, strict=True
+        ):
+            same = (seen.curve, seen.mode, seen.panel) == (curve.name, curve.mode, step.panel)
+            if same and seen.x in smaller and seconds - prepared > self.limit:
+                took = f"{seconds - prepared:,.3g} s at {seen.x}"
+                return f"{OVER_LIMIT}{self.limit:g} s: it took {took}"
+        return ""
+
+    def _measured(self, step: LabStep, asked: _CurvesAsked) -> Iterator[Observation]:
         wanted = {(step.x, step.panel, curve.name, curve.mode) for curve in step.curves}
         begun = perf_counter()
         for found in self.experiment.measure(step, self.seed):
@@ -125,12 +167,27 @@ class LabRun:
                 )
             wanted.remove(key_of(found))
             now = perf_counter()
-            self.result = self.result.including(found, now - begun)
+            self.result = self.result.including(found, now - begun, max(0.0, asked.last - begun))
             write_result(self.path, self.result)
             begun = now
             yield found
         if wanted:
             raise TamisError(f"{self.experiment.id} did not measure {_named(min(wanted, key=str))}")
+
+
+class _CurvesAsked(tuple[Curve, ...]):
+    """The curves of a step, and when the experiment asked for the last one of them.
+
+    An experiment draws its workload before it asks for the first curve. That time is not counted
+    against a limit: it would always meet the first curve.
+    """
+
+    last = 0.0
+
+    def __iter__(self) -> Iterator[Curve]:
+        for curve in super().__iter__():
+            self.last = perf_counter()
+            yield curve
 
 
 def _named(key: tuple[float | str, str, str, Mode]) -> str:
@@ -150,6 +207,7 @@ def prepare_runs(
     *,
     fresh: bool = False,
     mix_commits: bool = False,
+    limit: float = inf,
 ) -> list[LabRun]:
     """The runs of some experiments; those that have nothing at this scale are left out.
 
@@ -161,7 +219,9 @@ def prepare_runs(
             continue
         path = result_path(folder, scale, each.id)
         try:
-            runs.append(LabRun(each, scale, seed, path, fresh=fresh, mix_commits=mix_commits))
+            runs.append(
+                LabRun(each, scale, seed, path, fresh=fresh, mix_commits=mix_commits, limit=limit)
+            )
         except TamisError as why:
             refusals.append(str(why))
     if refusals:
@@ -201,5 +261,6 @@ class TimeLeft:
                 latest.get((curve.name, curve.mode), mean)
                 for step in run.missing()
                 for curve in step.curves
+                if not run.over_limit(step, curve)
             )
         return total

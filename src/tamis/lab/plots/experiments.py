@@ -128,8 +128,9 @@ class ExperimentPicture:
                 key = line_key(look.title, _GREY, look.line)
                 key.set_linewidth(look.width)
                 keys.append(key)
-        if any(each.refusal for each in self.result.observations):
-            keys.append(line_key("refused", _GREY, "", _REFUSED))
+        reasons = {_reason(each) for each in self.result.observations if each.refusal}
+        if reasons:
+            keys.append(line_key(" or ".join(sorted(reasons)), _GREY, "", _REFUSED))
         return keys
 
     # -- plots -------------------------------------------------------------------------------------
@@ -208,7 +209,8 @@ class ExperimentPicture:
             for each in (one for one in shown if one.x == x):
                 colour = self._looks[each.curve].colour
                 if each.refusal:
-                    place.text(low, row, " refused", color=_GREY, fontsize=8, va="center")
+                    said = f" {_reason(each)}"
+                    place.text(low, row, said, color=_GREY, fontsize=8, va="center")
                 else:
                     value, tuned = _value(each, axes), each.mode is Mode.TUNED
                     place.barh(
@@ -233,6 +235,10 @@ class ExperimentPicture:
             place.set_xlim(0, max(values) * 1.18 or 1)
             _few_ticks(place, "x")
         tidy(place, "x")
+
+
+def _reason(observation: Observation) -> str:
+    return "over the limit" if observation.left_out else "refused"
 
 
 def _value(observation: Observation, axes: Axes) -> float:

@@ -20,6 +20,7 @@ from tamis.lab.plots.style import short
 from tamis.lab.report.look import CSS
 from tamis.lab.report.summary import PAPERS, LabSummary
 
+LEFT_OUT = "Left out, over the limit of time: {} measurements. Verdicts are about the others."
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -145,6 +146,8 @@ def _experiment(
         if not result.whole:
             done = f"{len(result.observations)} of {result.size}"
             yield f'<p class="lacking">The results are incomplete: {done} observations.</p>'
+        if result.left_out:
+            yield f'<p class="lacking">{escape(LEFT_OUT.format(result.left_out))}</p>'
         yield _picture(experiment, result)
     rows = (
         [
@@ -203,7 +206,7 @@ def _figures(experiment: Experiment, result: LabResult) -> Iterator[str]:
     refused = [each for each in result.observations if each.refusal]
     if refused:
         yield _table(
-            ("refused", "at", "reason"),
+            ("refused or left out", "at", "reason"),
             ([escape(_curve(e)), escape(_x(e.x)), escape(e.refusal)] for e in refused),
         )
     yield "</details>"

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from tamis import TamisError
-from tamis.lab.experiments.experiment import Axes, Experiment, LabScale, Mode, Standing
+from tamis.lab.experiments.experiment import (
+    OVER_LIMIT,
+    Axes,
+    Experiment,
+    LabScale,
+    Mode,
+    Standing,
+)
 from tamis.lab.experiments.judgement import judge
 from tamis.lab.experiments.registry import EXPERIMENTS
 from tamis.lab.experiments.result_files import LabResult, result_path, write_result
@@ -134,6 +141,19 @@ def test_the_page_has_every_claim_and_needs_nothing_else(tmp_path: Path) -> None
     assert "<script" not in made
     assert re.findall(r'(?:src|href)="(?!#|data:)', made) == [], "nothing is loaded"
     assert "prefers-color-scheme: dark" in made
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("registered")
+def test_the_page_says_what_was_left_out(tmp_path: Path) -> None:
+    whole = _result(tmp_path, Tiny())
+    reason = f"{OVER_LIMIT}60 s: it took 61 s at 10"
+    left = [replace(e, refusal=reason) if e.refusal else e for e in whole.observations]
+    found = replace(whole, observations=tuple(left))
+    assert "over the limit" in re.findall(r"<!-- (.*) -->", _svg(Tiny(), found)), "in the legend"
+    made = page(LabSummary(SMALL, (Tiny(),), {"TINY": found}))
+    assert "Left out, over the limit of time: 1 measurements." in made
+    assert reason in made
 
 
 @pytest.mark.usefixtures("registered")

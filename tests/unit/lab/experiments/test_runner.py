@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -37,14 +38,9 @@ def test_a_run_continues_what_is_missing(tmp_path: Path) -> None:
     assert _run(tmp_path).missing() == []
     # A file of which the middle of a step is missing: only its curves are measured.
     path = result_path(tmp_path, SMALL, "TINY")
-    kept = [0, 2, 3, 4]
     some = read_result(path)
-    part = replace(
-        some,
-        observations=tuple(some.observations[at] for at in kept),
-        seconds=tuple(some.seconds[at] for at in kept),
-    )
-    write_result(path, part)
+    kept = [some.observations[at] for at in (0, 2, 3, 4)]
+    write_result(path, some.only(kept.__contains__))
     again = _run(tmp_path)
     assert [(step.x, step.curves) for step in again.missing()] == [
         (10, CURVES[1:2]),
@@ -54,6 +50,9 @@ def test_a_run_continues_what_is_missing(tmp_path: Path) -> None:
     assert len(list(again.observe())) == EVERY - len(kept)
     assert {each.curve for each in read_result(path).observations} == {"dexin", "rein"}
     assert sorted(map(str, read_result(path).observations)) == sorted(map(str, some.observations))
+    assert [each.x for each in read_result(path).observed().all] == [10] * 3 + [100] * 3 + [
+        1_000
+    ] * 3
 
 
 def test_every_observation_is_on_disk_when_it_is_yielded(tmp_path: Path) -> None:
@@ -119,11 +118,51 @@ def test_the_time_left_follows_the_curves(tmp_path: Path) -> None:
     left = TimeLeft([run])
     assert left.seconds() is None
     list(islice(run.observe(), 3))
-    run.result = replace(run.result, seconds=(1.0, 2.0, 3.0))
+    run.result = replace(run.result, seconds=(1.0, 2.0, 3.0), prepared=(0.0, 0.0, 0.0))
     assert left.seconds() == pytest.approx(2 * (1.0 + 2.0 + 3.0))
-    begun = replace(run.result, observations=run.result.observations[:1], seconds=(5.0,))
-    run.result = begun
+    first = run.result.only(lambda each: each is run.result.observations[0])
+    run.result = replace(first, seconds=(5.0,))
     assert left.seconds() == pytest.approx(8 * 5.0), "without figures, the mean"
+
+
+def test_a_curve_over_the_limit_is_left_out_at_larger_steps(tmp_path: Path) -> None:
+    limited = partial(prepare_runs, [Tiny()], SMALL, 1, tmp_path, limit=60.0)
+    (run,) = limited()
+    list(islice(run.observe(), 3))
+    # The first curve waited for its workload; the second one took too long itself.
+    run.result = replace(run.result, seconds=(90.0, 61.0, 60.0), prepared=(80.0, 0.0, 0.0))
+    write_result(run.path, run.result)
+    left = TimeLeft([run]).seconds()
+    assert left == pytest.approx(2 * (90.0 + 60.0)), "what is left out takes no time"
+    (run,) = limited()  # also after an interruption
+    later = list(run.observe())
+    over = {(each.x, each.curve): each.refusal for each in later if each.refusal}
+    reason = "over the limit of 60 s: it took 61 s at 10"
+    assert over == {(100, "rein"): reason, (1_000, "rein"): reason}
+    found = read_result(run.path)
+    assert found.whole
+    assert found.left_out == 2
+    assert not found.observed().refusals("rein"), "the algorithm itself refused nothing"
+    # Without the limit they are measured; the file has the order of the steps.
+    (run,) = prepare_runs([Tiny()], SMALL, 1, tmp_path)
+    assert [(step.x, step.curves) for step in run.missing()] == [
+        (100, CURVES[1:2]),
+        (1_000, CURVES[1:2]),
+    ]
+    list(run.observe())
+    found = read_result(run.path)
+    assert found.left_out == 0
+    assert found.observed().refusals("rein") == {1_000: "too large for rein"}
+    assert [each.x for each in found.observed().all] == [10] * 3 + [100] * 3 + [1_000] * 3
+
+
+def test_only_a_workload_with_more_of_something_is_larger() -> None:
+    small = LabStep(1, (), {"n": 10, "attributes": 4, "p": 0.5})
+    for larger in ({"n": 20}, {"attributes": 5}, {"n": 20, "attributes": 5}):
+        assert replace(small, parameters={**small.parameters, **larger}).is_larger(small)
+    for other in ({}, {"p": 0.9}, {"n": 5, "attributes": 5}, {"n": 5}):
+        assert not replace(small, parameters={**small.parameters, **other}).is_larger(small)
+    assert not LabStep(1, (), {"n": 20, "attributes": 4}, "another panel").is_larger(small)
 
 
 @pytest.mark.slow

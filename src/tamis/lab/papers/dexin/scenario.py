@@ -3,8 +3,9 @@
 The defaults of the paper are N = 10^6 subscriptions, M = 10 attributes, η = 10^4 values, λ = 10 %
 points, θ from 0.2 to 0.8, uniform values, and 1000 events. `small` keeps all of these but N and the
 number of events; numbers of subscriptions are 4 % of the paper's. At the paper's sizes an
-algorithm that takes more than five milliseconds an event is measured with fewer than 1000 events;
-the parameters of an observation say how many. An event's time is the median of three passes.
+algorithm that takes more than about two milliseconds an event is measured with fewer than 1000
+events; the parameters of an observation say how many. An event's time is the median of three
+passes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class DexinSizes:
 
 SIZES: dict[LabScale, DexinSizes] = {
     LabScale.SMALL: DexinSizes(40_000, 100, 0.6),
-    LabScale.PAPER: DexinSizes(1_000_000, 1_000, 15.0),
+    LabScale.PAPER: DexinSizes(1_000_000, 1_000, 6.0),
     LabScale.CLUSTER: DexinSizes(1_000_000, 100, 60.0),
 }
 
