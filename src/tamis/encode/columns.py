@@ -222,7 +222,10 @@ def _text_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wro
 def _dynamic_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wrong, RawTexts]:
     """Values of any type, by their keys."""
     if types.is_nested(array.type) or types.is_binary(array.type):
-        distinct: list[Any] = [{}]  # an object, whatever is in it
+        within = types.is_nested(array.type) and not (
+            types.is_struct(array.type) or types.is_map(array.type)
+        )
+        distinct: list[Any] = [[]] if within else [{}]  # an object, whatever is in it
         index = np.zeros(len(array), np.int64)
     else:
         dictionary, index = _dictionary(array)

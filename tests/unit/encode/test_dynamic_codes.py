@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tamis import Engine
 from tamis.encode.columns import column_codes
 from tamis.encode.dynamic_codes import key_of
 from tamis.encode.encoder import Encoder
+from tamis.errors import EventError
 from tamis.model.dynamic import Dynamic, kind_of_value
 from tamis.model.schema import Schema
 
@@ -83,3 +86,21 @@ def test_a_column_of_numbers_has_the_codes_of_its_values(
     good = np.ones(len(column), np.bool_) if wrong is None else ~wrong
     assert found[good].tolist() == right[good].tolist()
     assert (wrong is None) == (also_wrong is None)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([[[1]]]),
+        pa.array([[[1, 2]]], pa.list_(pa.large_list(pa.int64()))),
+        pa.array([[[1, 2]]], pa.list_(pa.list_(pa.int64(), 2))),
+    ],
+)
+def test_a_list_within_a_list_is_no_value_at_any_door(column: pa.Array) -> None:
+    engine = Engine(Schema.from_dict({"attributes": {"any": "dynamic"}}))
+    engine.subscribe("any exists")
+    for events in (pa.table({"any": column}), [{"any": [[1]]}]):
+        with pytest.raises(EventError, match="list, expected a value of JSON"):
+            engine.match_batch(events)
+    objects = pa.table({"any": [{"a": 1}]})
+    assert [*engine.match_batch(objects)] == [*engine.match_batch([{"any": {"a": 1}}])] == [[0]]
