@@ -10,7 +10,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tamis.service.problems import ProblemDetails
 
-ABORT = "tamis.abort"  # in the scope of a request: ends its connection at once
 HEADERS = 64 << 10  # bytes of a request before its body
 RATE = 10 << 10  # bytes of a body that earn a second
 
@@ -23,16 +22,19 @@ class GuardedProtocol(HttpToolsProtocol):
     first byte or the opening of the connection on. A body has a second more for each 10 KiB that
     came. A request that is complete may take as long as it needs: a long poll waits.
 
-    To close a connection, a server first sends what waits. A reader that does not read would keep
-    it, and the memory, for ever. So a route can also end it at once.
+    Nor does uvicorn give up an answer that nobody reads. A caller who takes nothing of what waits
+    for the time of `slow-reader` loses the connection, and a stream resumes by its cursor.
     """
 
     def __init__(self, config: Any, *given: Any, **more: Any) -> None:
         super().__init__(config, *given, **more)
-        self._patience = config.app.state.server.settings.slow_request.total_seconds()
+        settings = config.app.state.server.settings
+        self._patience = settings.slow_request.total_seconds()
+        self._reading_time = settings.slow_reader.total_seconds()
         self._incomplete, self._in_headers = True, True
         self._began, self._came = 0.0, 0
         self._timer: asyncio.TimerHandle | None = None
+        self._reader_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -41,7 +43,16 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_timer()
+        self._cancel_reader_timer()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_reader()
+
+    def resume_writing(self) -> None:
+        self._cancel_reader_timer()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         if not self._incomplete and self._is_answered:  # the next request on this connection
@@ -65,8 +76,6 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_headers, self._came = False, 0
-        scope: Any = self.scope
-        scope[ABORT] = self.transport.abort
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -95,6 +104,23 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _await_reader(self) -> None:
+        """Look later whether the caller has taken some of what waits."""
+        self._cancel_reader_timer()
+        waits = self.transport.get_write_buffer_size()
+        self._reader_timer = self.loop.call_later(self._reading_time, self._look_at_reader, waits)
+
+    def _look_at_reader(self, waited: int) -> None:
+        if self.transport.get_write_buffer_size() >= waited:
+            self.transport.abort()  # closing would first send what waits
+        else:
+            self._await_reader()
+
+    def _cancel_reader_timer(self) -> None:
+        if self._reader_timer is not None:
+            self._reader_timer.cancel()
+            self._reader_timer = None
 
     def _look(self) -> None:
         """End the connection, unless more of the request came or the service itself is slow."""

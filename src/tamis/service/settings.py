@@ -59,7 +59,7 @@ class Settings:
         timedelta(minutes=1), "Longest time that a request may wait for notifications."
     )
     slow_reader: timedelta = setting(
-        timedelta(seconds=30), "How long a stream waits for a reader that takes nothing."
+        timedelta(seconds=30), "How long an answer waits for a reader that takes nothing."
     )
     slow_request: timedelta = setting(
         timedelta(seconds=30),

@@ -12,7 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import httpx2
+import pytest
 
+from tamis.broker.broker import Broker
+from tamis.service.bodies import NDJSON
 from tests.serving import running
 
 IDLE = int(os.environ.get("TAMIS_IDLE", "200"))  # connections; the full size is 10,000
@@ -46,7 +49,7 @@ def test_a_reader_that_does_not_read_is_cut_off_and_resumes(tmp_path: Path) -> N
                 assert answer.status_code == 202
             slow.settimeout(60)
             read = slow.recv(4096)
-            _wait_for_the_end(server.process.pid)  # it reads nothing until it is cut off
+            _wait_for_the_end(slow)  # it reads nothing until it is cut off
             with suppress(ConnectionResetError):
                 while part := slow.recv(1 << 16):
                     read += part
@@ -65,26 +68,66 @@ def test_a_reader_that_does_not_read_is_cut_off_and_resumes(tmp_path: Path) -> N
         assert len(found) + len(ends) == 400
 
 
-def _wait_for_the_end(pid: int) -> None:
-    """Wait until the server has let go of the connection that it cut off."""
+@pytest.mark.parametrize("kind", ["application/json", NDJSON])
+def test_an_answer_that_nobody_reads_is_given_up(tmp_path: Path, kind: str) -> None:
+    """A page of notifications, and an export: neither is a stream of server-sent events."""
+    with Broker(tmp_path / "data", {"attributes": {"price": "decimal"}}) as broker:
+        key = broker.keys.create("ann", ["publisher", "subscriber"])
+    with (
+        running(tmp_path / "data", "--slow-reader", "1s") as server,
+        httpx2.Client(base_url=server.address, timeout=60) as client,
+    ):
+        client.headers["Authorization"] = f"Bearer {key}"
+        asked = {"condition": "price < 5", "metadata": {"a": "x" * 16_000}}
+        lines = "\n".join([json.dumps(asked)] * 500)
+        headers = {"Content-Type": "application/x-ndjson"}
+        assert client.post("/v1/subscriptions/bulk", content=lines, headers=headers).is_success
+        assert client.post("/v1/events", json={"price": 1}).status_code == 202
+        path = "/v1/subscriptions?most=1000"
+        host, port = server.address.removeprefix("http://").split(":")
+        with socket.socket() as slow:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.connect((host, int(port)))
+            slow.sendall(
+                f"GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {kind}\r\n"
+                f"Authorization: Bearer {key}\r\n\r\n".encode()
+            )
+            assert slow.recv(4096).startswith(b"HTTP/1.1 200 ")
+            _wait_for_the_end(slow)
+
+
+def test_an_answer_that_is_read_slowly_arrives(tmp_path: Path) -> None:
+    """Who reads a little all the time is not cut off."""
+    with Broker(tmp_path / "data", {"attributes": {"price": "decimal"}}) as broker:
+        key = broker.keys.create("ann", ["subscriber"])
+    with (
+        running(tmp_path / "data", "--slow-reader", "0.5s") as server,
+        httpx2.Client(base_url=server.address, timeout=60) as client,
+    ):
+        client.headers["Authorization"] = f"Bearer {key}"
+        asked = {"condition": "price < 5", "metadata": {"a": "x" * 16_000}}
+        lines = "\n".join([json.dumps(asked)] * 500)
+        headers = {"Content-Type": "application/x-ndjson"}
+        assert client.post("/v1/subscriptions/bulk", content=lines, headers=headers).is_success
+        read = 0
+        with client.stream("GET", "/v1/subscriptions", headers={"Accept": NDJSON}) as answer:
+            for part in answer.iter_bytes(1 << 20):
+                read += part.count(b"\n")
+                time.sleep(0.2)
+        assert read == 500
+
+
+def _wait_for_the_end(slow: socket.socket) -> None:
+    """Wait until the server has let go of a connection, of which nothing is read."""
+    own, served = (f"{port:04X}" for port in (slow.getsockname()[1], slow.getpeername()[1]))
     until = time.monotonic() + 60
-    while _connections(pid) > 1:  # that of the other client
+    while True:
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        ends = [(row[1][-4:], row[2][-4:], row[3]) for row in rows]
+        if (served, own, "01") not in ends:
+            return
         assert time.monotonic() < until, "the connection is still there"
         time.sleep(0.05)
-
-
-def _connections(pid: int) -> int:
-    """TCP connections of a process: its sockets without those that listen."""
-    inodes = set()
-    for entry in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            target = str(entry.readlink())
-        except OSError:
-            continue
-        if target.startswith("socket:["):
-            inodes.add(target[8:-1])
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return sum(row[9] in inodes and row[3] == "01" for row in rows)
 
 
 def test_connections_that_wait(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tamis.broker.access.caller import PUBLISHER, AccessError, Caller
@@ -26,7 +26,6 @@ from tamis.errors import TamisError
 from tamis.service.console.positions import position_of
 from tamis.service.console.session_routes import PREFIX, signed_in_caller
 from tamis.service.routes.subscription_routes import subscription_id
-from tamis.service.slow_readers import PatientStream
 from tamis.store.log import Log
 from tamis.store.pack import appended, microseconds
 from tamis.store.subscription_snapshot import Id
@@ -160,9 +159,8 @@ async def live(request: Request) -> Response:
                 return
             await asyncio.sleep(PAUSE)
 
-    return PatientStream(
+    return StreamingResponse(
         stream(),
-        server.settings.slow_reader.total_seconds(),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tamis.broker import metrics
@@ -22,7 +22,6 @@ from tamis.errors import TamisError
 from tamis.service.problems import HttpError
 from tamis.service.routes.subscription_routes import subscription_id
 from tamis.service.shared_reading import SharedStream
-from tamis.service.slow_readers import PatientStream
 from tamis.store.subscription_snapshot import Id
 
 MOST = 10_000  # notifications in an answer
@@ -50,9 +49,8 @@ async def notifications(request: Request) -> Response:
         last = request.headers.get("last-event-id", "")
         after = int(last) if last.isdecimal() and len(last) <= 18 else after
         await reader.page(after, 1)  # a cursor that was trimmed is refused here
-        return PatientStream(
+        return StreamingResponse(
             _counted(_stream(reader, after)),
-            server.settings.slow_reader.total_seconds(),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
