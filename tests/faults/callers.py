@@ -75,6 +75,12 @@ class Caller:
             asked["sink"] = {"url": self._sink, "body": "none"}
         return "POST", "/v1/subscriptions", asked, {"Idempotency-Key": one}
 
+    def unanswered_cancels(self) -> set[int]:
+        """The subscription whose cancel had no answer yet: it may have ended or not."""
+        if self._waiting is None or self._waiting[0] != "DELETE":
+            return set()
+        return {_id(self._waiting[1])}
+
     def _note(
         self, method: str, path: str, status: int, body: dict[str, Any], headers: dict[str, str]
     ) -> None:
@@ -83,9 +89,13 @@ class Caller:
         elif path == "/v1/subscriptions" and status == 201:
             self.leases[body["id"]] = body["ticket"]
         elif method == "DELETE" and status in (204, 404):  # 404: it was done before the kill
-            self.cancelled.add(int(path.rpartition("/")[2]))
+            self.cancelled.add(_id(path))
         elif not (path.endswith("/renew") and status == 200):
             self.problems.append(f"{method} {path}: {status} {body}")
+
+
+def _id(path: str) -> int:
+    return int(path.rpartition("/")[2])
 
 
 class Receiver:
