@@ -104,16 +104,6 @@ def falling(of: Mapping[str, Points], unit: str, why: str) -> Judgement:
     return judge(holds, spans(of, unit), why, opposite=opposite)
 
 
-def medians(found: Observations, name: str, quantity: str, panel: str = "") -> Points:
-    """The medians of a time by x, as in the paper: one interruption spoils a mean of few."""
-    mine = [each for each in found.all if (each.curve, each.panel) == (name, panel)]
-    return {
-        each.x: median(each.measured[quantity])
-        for each in mine
-        if each.mode is Mode.PAPER and quantity in each.measured
-    }
-
-
 def exponent(of: Points) -> float:
     """The power of x by which a curve grows from its first x to its last: 1 is linear."""
     (low, first), *_, (high, last) = of.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tamis.lab.experiments.experiment import (
+    OVER_LIMIT,
     Claim,
     Experiment,
     Judgement,
@@ -38,6 +39,11 @@ def line(curve: str, panel: str = "", /, **quantities: Any) -> list[Observation]
 def refused(curve: str, *steps: float) -> list[Observation]:
     """A curve that refuses some steps."""
     return [Observation(x, curve, Mode.PAPER, refusal="too large") for x in steps]
+
+
+def left_out(curve: str, *steps: float) -> list[Observation]:
+    """A curve that the run left out at some steps."""
+    return [Observation(x, curve, Mode.PAPER, refusal=f"{OVER_LIMIT}60 s") for x in steps]
 
 
 class Case(NamedTuple):

@@ -16,7 +16,7 @@ from tamis.lab.experiments.experiment import (
     Standing,
 )
 from tamis.lab.instruments.matcher_runs import RunEffort
-from tamis.lab.papers.checks import medians
+from tamis.lab.papers.checks import points
 from tamis.lab.papers.gryphon import optimisations
 from tamis.lab.papers.gryphon.optimisations import POPULARITY, SUBSCRIPTIONS, TreeOptimisations
 from tamis.lab.papers.gryphon.prototype import JavaPrototype
@@ -258,7 +258,7 @@ def test_index_attributes_trade_space_for_time() -> None:
 
 def test_one_interruption_does_not_decide() -> None:
     noisy = observed(TREE, {n: {"batch_cpu_ms": [1.0, 1.0, 90.0]} for n in (10, 100)})
-    assert medians(Observations(noisy), TREE, "batch_cpu_ms") == {10: 1.0, 100: 1.0}
+    assert points(Observations(noisy), TREE, "batch_cpu_ms") == {10: 1.0, 100: 1.0}
 
 
 def test_the_tuned_curve_has_its_best_options() -> None:

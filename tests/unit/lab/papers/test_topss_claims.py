@@ -15,6 +15,7 @@ from tests.unit.lab.papers.claim_cases import (
     UNTESTABLE,
     Case,
     judged,
+    left_out,
     line,
     refused,
 )
@@ -182,6 +183,10 @@ CASES = [
         "TO-3.memory", CONFIRMED, [*several("stage2_ms", counting_byte=(6,)), *refused(BYTE, 10**7)]
     ),
     Case("TO-3.memory", UNTESTABLE, several("stage2_ms", counting_byte=(6,))),
+    Case("TO-3.memory", NOT_CONFIRMED, line(BYTE, stage2_ms={5_000_000: 6})),
+    Case(
+        "TO-3.memory", UNTESTABLE, [*line(BYTE, stage2_ms={10**6: 6}), *left_out(BYTE, 5 * 10**6)]
+    ),
     Case("TO-4.list", CONFIRMED, memory(14, 50)),
     Case("TO-4.list", NOT_CONFIRMED, memory(60, 50)),
     Case("TO-4.list", CONTRARY, memory(500, 50)),

@@ -24,8 +24,8 @@ from tamis.lab.papers.checks import (
     growth_exponent,
     judge,
     judge_all,
-    medians,
     percent,
+    points,
 )
 from tamis.lab.papers.gryphon.trees import (
     ANNOTATED,
@@ -65,10 +65,7 @@ _COUNTS = {"visited_nodes": "the nodes visited", "predicates": "the attributes e
 
 def _saved(found: Observations, better: str, worse: str, quantity: str) -> Points:
     """The share of a quantity that one curve saves of another, by popularity."""
-    if quantity == "batch_cpu_ms":
-        low, high = (medians(found, name, quantity, POPULARITY) for name in (better, worse))
-    else:
-        low, high = (found.curve(name, quantity, panel=POPULARITY) for name in (better, worse))
+    low, high = (points(found, name, quantity, panel=POPULARITY) for name in (better, worse))
     return {x: 1 - low[x] / high[x] for x in high}
 
 

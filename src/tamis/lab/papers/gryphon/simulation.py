@@ -19,7 +19,7 @@ from tamis.lab.experiments.experiment import (
     Mode,
     Observations,
 )
-from tamis.lab.papers.checks import ends, growth_exponent, judge, listed, medians
+from tamis.lab.papers.checks import ends, growth_exponent, judge, listed, points
 from tamis.lab.papers.gryphon.trees import (
     ANNOTATED,
     COLLAPSED,
@@ -43,7 +43,7 @@ _SAME = 0.25  # matches of 200 events scatter
 
 def _sublinear_time(found: Observations) -> Judgement:
     """By nodes visited, and by the time in batches, which has little of the time of a call."""
-    visits, times = found.curve(TREE, "visited_nodes"), medians(found, TREE, "batch_cpu_ms")
+    visits, times = found.curve(TREE, "visited_nodes"), points(found, TREE, "batch_cpu_ms")
     slopes = [growth_exponent(each) for each in (visits, times)]
     first, last = ends(times)
     return judge(

@@ -26,7 +26,7 @@ from tamis.lab.experiments.experiment import (
     Observation,
     Observations,
 )
-from tamis.lab.papers.checks import Points, growth_exponent, judge, judge_all, listed, medians
+from tamis.lab.papers.checks import Points, growth_exponent, judge, judge_all, listed, points
 from tamis.lab.papers.gryphon.trees import OURS, PLAIN_TREE, TREE, TreeExperiment, tree_axes
 from tamis.workload import Workload, gryphon
 
@@ -141,10 +141,10 @@ def _linear_space(found: Observations) -> Judgement:
 
 
 def _linear_preprocessing(found: Observations) -> Judgement:
-    built = medians(found, TREE, "build_cpu_s", WIDE)
+    built = points(found, TREE, "build_cpu_s", panel=WIDE)
     largest = sorted(built, key=float)[-3:]  # the time of small ones is mostly the call itself
     by_size = growth_exponent({x: built[x] for x in largest})
-    by_width = growth_exponent(medians(found, TREE, "build_cpu_s", PREPROCESSING))
+    by_width = growth_exponent(points(found, TREE, "build_cpu_s", panel=PREPROCESSING))
     most = max(by_size, by_width)
     return judge(
         most <= _LINEAR,

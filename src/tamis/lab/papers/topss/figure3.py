@@ -40,6 +40,7 @@ from tamis.match.topss.counting import CountingMatcher
 
 STAGE_2 = "stage2_ms"
 _PASSES = 3
+_ENTIRE = 5_000_000  # subscriptions of the paper's entire data set
 
 
 def lists_win(seen: Observations) -> Judgement:
@@ -75,7 +76,7 @@ def byte_matrix_runs_out(seen: Observations) -> Judgement:
     if not reached and not refused:
         raise KeyError(BYTE)
     last = place(max(reached, key=float)) if reached else "none"
-    if not refused and max(map(float, reached)) < 1_000_000:
+    if not refused and max(map(float, reached)) < _ENTIRE:
         return out_of_scale(f"largest size of the byte matrix: {last}", max(reached, key=float))
     return judge(
         bool(refused),
