@@ -24,6 +24,7 @@ from tamis.service.shared_reading import SharedReadings
 from tamis.service.waiting import Waiting
 
 CALLER = "tamis.caller"  # in the scope of a request: who calls, or why that is not known
+_SLOW = 8  # threads for questions that may take seconds
 LARGE = 64 << 10  # bytes of a request that is not read in the event loop
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,16 +47,26 @@ class ServiceContext:
         # Threads of their own: those of the routes may all be taken.
         self._asking = ThreadPoolExecutor(1, "tamis-callers")  # the database has one connection
         self._reading = ThreadPoolExecutor(2, "tamis-bodies")
+        self._slow = ThreadPoolExecutor(_SLOW, "tamis-questions")
 
     def close(self) -> None:
         """Let the threads end."""
         self._asking.shutdown(wait=False, cancel_futures=True)
         self._reading.shutdown(wait=False, cancel_futures=True)
+        self._slow.shutdown(wait=False, cancel_futures=True)
 
     async def aside(self, work: Callable[P, T], *given: P.args, **more: P.kwargs) -> T:
         """Read a large request in a thread: others are answered meanwhile."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._reading, lambda: work(*given, **more))
+
+    async def ask(self, work: Callable[P, T], *given: P.args, **more: P.kwargs) -> T:
+        """Do what may take seconds: wait for matching, call operators, resolve a name.
+
+        Few threads do so. Callers who ask much wait for each other, and for nobody else.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._slow, lambda: work(*given, **more))
 
     def caller(self, request: Request) -> Caller:
         """Who calls over HTTP, as it was known when the request came."""

@@ -64,7 +64,7 @@ def test_counts_are_those_of_the_definition(tmp_path: Path, condition: str) -> N
         right = {n for n, (_, text) in events.items()
                  if satisfies(read, schema.event(json.loads(text)), schema)}  # fmt: skip
         asked = BacktestQuestion(condition, samples=3, buckets=7)
-        found = broker.backtests.start(asked, ANALYST, 60).result.result(60)
+        found = broker.backtests.start(asked, ANALYST).result.result(60)
         assert (found.events, found.matched, found.dead) == (len(events), len(right), 0)
         assert len(found.samples) == min(3, len(right))
         assert set(found.samples) <= right
@@ -77,11 +77,11 @@ def test_counts_are_those_of_the_definition(tmp_path: Path, condition: str) -> N
         numbers = sorted(events)
         low, high = numbers[len(numbers) // 4], numbers[len(numbers) // 2]
         part = BacktestQuestion(condition, first=low, end=high)
-        found = broker.backtests.start(part, ANALYST, 60).result.result(60)
+        found = broker.backtests.start(part, ANALYST).result.result(60)
         assert found.matched == len([n for n in right if low <= n < high])
         since, until = (moment_of(events[n][0]) for n in (low, high))
         part = BacktestQuestion(condition, since=since, until=until)
-        found = broker.backtests.start(part, ANALYST, 60).result.result(60)
+        found = broker.backtests.start(part, ANALYST).result.result(60)
         assert found.matched == len([n for n in right
                                      if since <= moment_of(events[n][0]) < until])  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_cancelled_ones_wait_too(tmp_path: Path) -> None:
         with pytest.raises(NotFoundError):
             broker.backtests.job(job.id, ANALYST)
         job.result.exception(60)
-        done = broker.backtests.start(BacktestQuestion("price < 5"), ANALYST, 60)
+        done = broker.backtests.start(BacktestQuestion("price < 5"), ANALYST)
         assert done.result.result(60).events > 0
 
 
@@ -146,4 +146,4 @@ def test_a_range_after_the_end_is_empty(tmp_path: Path) -> None:
     with broker:
         for first, end in ((2**62, None), (2**62, 3), (5, 3)):
             asked = BacktestQuestion("price < 5", first=first, end=end)
-            assert broker.backtests.start(asked, ANALYST, 60).result.result(60).events == 0
+            assert broker.backtests.start(asked, ANALYST).result.result(60).events == 0

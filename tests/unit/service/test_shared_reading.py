@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from starlette.requests import Request
 
+from tamis.broker.access.caller import ANONYMOUS
 from tamis.broker.broker import Broker
 from tamis.broker.incoming import IncomingEvent
 from tamis.broker.matching.notification_files import NotificationPairs
@@ -18,6 +19,7 @@ from tamis.broker.matching.notification_reader import Notification, Page, Trimme
 from tamis.broker.matching.wanted_ids import WantedIds
 from tamis.service import shared_reading
 from tamis.service.app import make_app
+from tamis.service.context import CALLER
 from tamis.service.routes.notification_routes import _Reader, _stream
 from tamis.service.settings import Settings
 from tamis.service.shared_reading import SharedReading, SharedReadings, SharedStream
@@ -196,7 +198,7 @@ def test_a_burst_does_not_end_the_stream_of_a_quick_reader(tmp_path: Path) -> No
         app = make_app(broker, Settings(tmp_path), waiting)
         waiting.attach(asyncio.get_running_loop())
         lease = await asyncio.wrap_future(broker.subscribe("price < 5"))
-        scope = {"type": "http", "headers": [], "query_string": b"", "app": app}
+        scope = {"type": "http", "headers": [], "query_string": b"", "app": app, CALLER: ANONYMOUS}
         reader = _Reader(app.state.server, Request(scope), lease.id, lease.ticket)
         got: list[int] = []
         stream = _stream(reader, -1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import OrderedDict
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime
 from threading import Lock
@@ -80,8 +80,8 @@ class Backtests:
         self._lock = Lock()
         self._jobs: OrderedDict[str, BacktestJob] = OrderedDict()
 
-    def start(self, asked: BacktestQuestion, caller: Caller, patience: float = 0.0) -> BacktestJob:
-        """Begin a back-test, and wait for it for some seconds. A wrong condition is refused."""
+    def start(self, asked: BacktestQuestion, caller: Caller) -> BacktestJob:
+        """Begin a back-test. A wrong condition is refused."""
         caller.require(READER)
         with ExitStack() as opened:
             engine = opened.enter_context(Engine(self._log.schema_at(), operators=self._operators))
@@ -94,7 +94,6 @@ class Backtests:
             else:
                 self._pool.submit(self._run, job, engine, first, end, asked)
                 opened.pop_all()  # the thread closes it
-        wait([job.result], patience)
         return job
 
     def _accept(self, job: BacktestJob) -> None:

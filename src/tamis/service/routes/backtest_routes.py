@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter
 from pydantic import AwareDatetime, BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamis.broker.access.caller import Caller
 from tamis.broker.broker import Broker
 from tamis.broker.cloud_events.write_cloud_event import stored_event
 from tamis.broker.matching.notification_reader import TrimmedError
@@ -62,12 +66,12 @@ class BacktestAnswer(BaseModel):
 
 
 @router.post("", responses={202: {"model": BacktestAnswer}})
-def start(request: Request, given: AskedBacktest, response: Response) -> BacktestAnswer:
+async def start(request: Request, given: AskedBacktest, response: Response) -> BacktestAnswer:
     """Count the kept events that a condition would have matched; 202 if it takes longer."""
     server = request.app.state.server
     asked = BacktestQuestion(**given.model_dump())
-    job = server.broker.backtests.start(asked, server.caller(request), PATIENCE)
-    return _answer(server, job, response)
+    job = await begin_backtest(server, asked, server.caller(request))
+    return await run_in_threadpool(_answer, server, job, response)
 
 
 @router.get("/{id}", responses={202: {"model": BacktestAnswer}})
@@ -83,6 +87,21 @@ def cancel(request: Request, id: str) -> None:
     """Stop a back-test, and forget it."""
     server = request.app.state.server
     server.broker.backtests.cancel(id, server.caller(request))
+
+
+async def begin_backtest(server: Any, asked: BacktestQuestion, caller: Caller) -> BacktestJob:
+    """Begin a back-test, and wait for its result for a while, without a thread."""
+    job: BacktestJob = await server.ask(server.broker.backtests.start, asked, caller)
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell(result: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(done.set)
+
+    job.result.add_done_callback(tell)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(done.wait(), PATIENCE)
+    return job
 
 
 def _answer(server: Any, job: BacktestJob, response: Response) -> BacktestAnswer:

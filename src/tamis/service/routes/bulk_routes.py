@@ -63,10 +63,8 @@ async def subscribe_many(request: Request) -> Response:
     if wrong and together:
         at, why = next(iter(wrong.items()))
         raise BrokerError(f"line {at + 1}: {why}; none was added")
-    asked = await run_in_threadpool(
-        lambda: broker.subscribe_many(
-            list(lines.values()), caller, together=together, request_key=key
-        )
+    asked = await server.ask(
+        broker.subscribe_many, list(lines.values()), caller, together=together, request_key=key
     )
     answer = await asyncio.wrap_future(asked)
     text = await run_in_threadpool(_answer, answer, list(lines), wrong)

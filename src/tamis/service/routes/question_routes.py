@@ -49,19 +49,19 @@ def check(request: Request, given: AskedCondition) -> None:
 
 
 @router.post("/explain")
-def explain(request: Request, given: AskedExplanation) -> ExplanationAnswer:
+async def explain(request: Request, given: AskedExplanation) -> ExplanationAnswer:
     """Explain why an event satisfies a condition or not."""
     server = request.app.state.server
     server.caller(request).require(SUBSCRIBER)
-    found = server.broker.explain(given.condition, given.event, given.language)
+    found = await server.ask(server.broker.explain, given.condition, given.event, given.language)
     return ExplanationAnswer(matches=found.holds, explanation=str(found))
 
 
 @router.post("/match")
-def match(request: Request, given: AskedEvent) -> MatchAnswer:
+async def match(request: Request, given: AskedEvent) -> MatchAnswer:
     """The caller's subscriptions that an event would match; nothing is published."""
     server = request.app.state.server
     caller = server.caller(request)
     caller.require(PUBLISHER)
-    found = server.broker.dry_run(given.event, caller)
+    found = await server.ask(server.broker.dry_run, given.event, caller)
     return MatchAnswer(subscriptions=found[:MATCHES], count=len(found))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query
@@ -137,20 +136,19 @@ async def subscribe(
     server = request.app.state.server
     sink = _sink(given.sink)
     caller = server.caller(request)
-    # In a thread: the host of a sink is resolved.
-    asked = await run_in_threadpool(
-        partial(
-            server.broker.subscribe,
-            given.condition,
-            caller=caller,
-            id=given.id,
-            lease=_span(given.lease),
-            language=given.language,
-            name=given.name,
-            sink=sink,
-            metadata=given.metadata,
-            request_key=request_key,
-        )
+    # The host of a sink is resolved.
+    in_thread = run_in_threadpool if sink is None else server.ask
+    asked = await in_thread(
+        server.broker.subscribe,
+        given.condition,
+        caller=caller,
+        id=given.id,
+        lease=_span(given.lease),
+        language=given.language,
+        name=given.name,
+        sink=sink,
+        metadata=given.metadata,
+        request_key=request_key,
     )
     lease = await asyncio.wrap_future(asked)
     return LeaseAnswer(**lease._asdict())
@@ -204,18 +202,18 @@ async def update(
 ) -> SubscriptionAnswer:
     """Change a live subscription. It keeps its id, its lease and its ticket."""
     server = request.app.state.server
-    asked = await run_in_threadpool(
-        partial(
-            server.broker.update,
-            subscription_id(server, id),
-            ticket=ticket,
-            caller=server.caller(request),
-            condition=given.condition,
-            name=given.name,
-            sink=_sink(given.sink),
-            metadata=given.metadata,
-            remove=given.removed,
-        )
+    sink = _sink(given.sink)
+    in_thread = run_in_threadpool if sink is None else server.ask
+    asked = await in_thread(
+        server.broker.update,
+        subscription_id(server, id),
+        ticket=ticket,
+        caller=server.caller(request),
+        condition=given.condition,
+        name=given.name,
+        sink=sink,
+        metadata=given.metadata,
+        remove=given.removed,
     )
     return shown_subscription(await asyncio.wrap_future(asked))
 

@@ -11,7 +11,11 @@ from tamis.broker.access.caller import ADMIN, PUBLISHER, SUBSCRIBER
 from tamis.broker.questions.backtests import BacktestQuestion
 from tamis.errors import BrokerError
 from tamis.language.dialects import NATIVE
-from tamis.service.routes.backtest_routes import PATIENCE, AskedBacktest, backtest_answer
+from tamis.service.routes.backtest_routes import (
+    AskedBacktest,
+    backtest_answer,
+    begin_backtest,
+)
 from tamis.service.routes.operator_routes import operators_answer
 from tamis.service.routes.question_routes import MATCHES
 from tamis.service.rpc import messages
@@ -33,23 +37,22 @@ class QuestionVerbs(VerbGroup):
         (await self._caller(context)).require(SUBSCRIBER)
         event = messages.json_object(request.event, "event")
         language = given(request, "language") or NATIVE
-        found = await asyncio.to_thread(self._broker.explain, request.condition, event, language)
+        found = await self._server.ask(self._broker.explain, request.condition, event, language)
         return pb.ExplainResponse(matches=found.holds, explanation=str(found))
 
     async def match(self, request: pb.MatchRequest, context: Context) -> pb.MatchResponse:
         caller = await self._caller(context)
         caller.require(PUBLISHER)
         event = messages.json_object(request.event, "event")
-        found = await asyncio.to_thread(self._broker.dry_run, event, caller)
+        found = await self._server.ask(self._broker.dry_run, event, caller)
         return pb.MatchResponse(subscriptions=map(str, found[:MATCHES]), count=len(found))
 
     async def start_backtest(
         self, request: pb.StartBacktestRequest, context: Context
     ) -> pb.Backtest:
         asked, caller = _question(request), await self._caller(context)
-        return await asyncio.to_thread(
-            lambda: self._backtest(self._broker.backtests.start(asked, caller, PATIENCE))
-        )
+        job = await begin_backtest(self._server, asked, caller)
+        return await asyncio.to_thread(self._backtest, job)
 
     async def show_backtest(self, request: pb.ShowBacktestRequest, context: Context) -> pb.Backtest:
         caller = await self._caller(context)

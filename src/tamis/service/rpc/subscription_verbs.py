@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
+from typing import Any
 
 from tamis.broker import metrics
 from tamis.broker.access.caller import AccessError, Caller
@@ -29,20 +30,20 @@ class SubscriptionVerbs(VerbGroup):
         self, request: pb.SubscribeRequest, context: Context
     ) -> pb.SubscribeResponse:
         caller = await self._caller(context)
-        # In a thread: the host of a sink is resolved.
-        asked = await asyncio.to_thread(
-            partial(
-                self._broker.subscribe,
-                request.condition,
-                caller=caller,
-                id=given(request, "id"),
-                lease=messages.lease_of(request),
-                language=given(request, "language") or NATIVE,
-                name=given(request, "name"),
-                sink=messages.sink_of(request),
-                metadata=messages.metadata_of(request),
-                request_key=given(request, "request_key"),
-            )
+        sink = messages.sink_of(request)
+        # The host of a sink is resolved.
+        in_thread: Any = asyncio.to_thread if sink is None else self._server.ask
+        asked = await in_thread(
+            self._broker.subscribe,
+            request.condition,
+            caller=caller,
+            id=given(request, "id"),
+            lease=messages.lease_of(request),
+            language=given(request, "language") or NATIVE,
+            name=given(request, "name"),
+            sink=sink,
+            metadata=messages.metadata_of(request),
+            request_key=given(request, "request_key"),
         )
         lease = await asyncio.wrap_future(asked)
         return pb.SubscribeResponse(
@@ -57,14 +58,12 @@ class SubscriptionVerbs(VerbGroup):
         if read.wrong and request.together:
             at, why = next(iter(read.wrong.items()))
             raise BrokerError(f"subscription {at}: {why}; none was added")
-        asked = await asyncio.to_thread(
-            partial(
-                self._broker.subscribe_many,
-                list(read.right.values()),
-                caller,
-                together=request.together,
-                request_key=given(request, "request_key"),
-            )
+        asked = await self._server.ask(
+            self._broker.subscribe_many,
+            list(read.right.values()),
+            caller,
+            together=request.together,
+            request_key=given(request, "request_key"),
         )
         answer = await asyncio.wrap_future(asked)
         return await self._server.aside(messages.outcomes_of, answer, read)
@@ -105,18 +104,18 @@ class SubscriptionVerbs(VerbGroup):
         )
 
     async def update(self, request: pb.UpdateRequest, context: Context) -> pb.Subscription:
-        asked = await asyncio.to_thread(
-            partial(
-                self._broker.update,
-                self._id(request.id),
-                ticket=given(request, "ticket"),
-                caller=await self._caller(context),
-                condition=given(request, "condition"),
-                name=given(request, "name"),
-                sink=messages.sink_of(request),
-                metadata=messages.metadata_of(request),
-                remove=request.remove,
-            )
+        sink = messages.sink_of(request)
+        in_thread: Any = asyncio.to_thread if sink is None else self._server.ask
+        asked = await in_thread(
+            self._broker.update,
+            self._id(request.id),
+            ticket=given(request, "ticket"),
+            caller=await self._caller(context),
+            condition=given(request, "condition"),
+            name=given(request, "name"),
+            sink=sink,
+            metadata=messages.metadata_of(request),
+            remove=request.remove,
         )
         return messages.subscription_of(await asyncio.wrap_future(asked))
 
