@@ -42,6 +42,29 @@ VALUES = st.recursive(
 EVENTS = st.dictionaries(st.sampled_from(["a", "c", "d", "a.b", "d.e", "z"]), VALUES, max_size=4)
 
 
+BEYOND_ASCII = Engine()
+for number, text in enumerate(["größe > 3", "`日本.é` = 1", "`a.ñ.b` exists", "a.c = x"]):
+    BEYOND_ASCII.subscribe(text, id=number)
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ({"größe": 4, "a": {"c": "x"}}, [0, 3]),
+        ({"日本": {"é": 1, "z": [1]}}, [1]),
+        ({"日本": [{"é": 2}, {"é": 1}]}, [1]),
+        ({"a": {"ñ": {"b": 0}, "c": "x"}}, [2, 3]),
+        ({"": 4, "a": {"": "x", "c": "y"}}, []),
+    ],
+)
+def test_keys_beyond_ascii_are_found(event: dict[str, Any], expected: list[int]) -> None:
+    for ascii_only in (True, False):
+        written = json.dumps(event, ensure_ascii=ascii_only)
+        assert sorted(BEYOND_ASCII.match(event)) == expected
+        assert sorted(BEYOND_ASCII.match_json(written)) == expected
+        assert [sorted(each) for each in BEYOND_ASCII.match_lines(written)] == [expected]
+
+
 @given(EVENTS)
 def test_any_json_means_what_the_definition_says(event: dict[str, Any]) -> None:
     schema = ENGINE.schema

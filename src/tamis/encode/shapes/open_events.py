@@ -106,7 +106,12 @@ class OpenEvents:
         return msgspec.json.Decoder(self._type("")).decode
 
     def _type(self, path: str) -> Any:
-        """The type of the objects at a path, with the keys that are looked at."""
+        """The type of the objects at a path, with the keys that are looked at.
+
+        The reader finds no key beyond ASCII in a `TypedDict`; then all keys are read.
+        """
+        if not all(map(str.isascii, self._paths[path])):
+            return dict[str, Any]
         fields: dict[str, Any] = {}
         for key, name in self._paths[path].items():
             fields[key] = Any
