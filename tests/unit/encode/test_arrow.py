@@ -211,6 +211,19 @@ def test_struct_columns_bind_dotted_attributes() -> None:
     assert list(engine.match_batch(table)) == [[0], [], [], []]
 
 
+def test_a_second_spelling_of_nulls_hides_no_value() -> None:
+    use = {"one": {"n": "optional"}, "two": {"a.b.c": "optional"}}
+    attributes = {"n": "integer", "a.b.c": "text"}
+    engine = Engine(Schema.from_dict({"attributes": attributes, "event_types": use}))
+    engine.subscribe("a.b.c = x", id="found")
+    values, nulls = pa.array([{"b.c": "x"}]), pa.array([{"c": None}])
+    for columns in ({"a": values, "a.b": nulls}, {"a.b": nulls, "a": values}):
+        two = pa.table({"event_type": ["two"], **columns})
+        assert [*engine.match_batch(two)] == [["found"]]
+        with pytest.raises(EventError, match="has no attribute 'a.b.c'"):
+            engine.match_batch(pa.table({"event_type": ["one"], **columns}))
+
+
 def test_an_opaque_list_is_several_values_where_the_attribute_is_multiple() -> None:
     schema = Schema.from_dict(
         {"attributes": {"o": "opaque"}, "event_types": {"e": {"o": "optional multiple"}}}

@@ -31,7 +31,7 @@ def flat_table(table: pa.Table, encoder: Encoder) -> pa.Table:
             and (field.name in schema.stems or schema.unknown == REFUSE)
         ]
         if not names:
-            return table
+            return _without_empty_copies(table)
         keep, made = [], []
         for field, column in zip(table.schema, table.columns, strict=True):
             if field.name in names:
@@ -44,6 +44,19 @@ def flat_table(table: pa.Table, encoder: Encoder) -> pa.Table:
                 made.append(column)
         done.update(names)
         table = pa.Table.from_arrays(made, names=keep)
+
+
+def _without_empty_copies(table: pa.Table) -> pa.Table:
+    """The table without columns of nulls whose names others have: a name has many spellings."""
+    names = table.column_names
+    if len(set(names)) == len(names):
+        return table
+    kept = [
+        at
+        for at, name in enumerate(names)
+        if names.count(name) == 1 or table.column(at).null_count < table.num_rows
+    ]
+    return table.select(kept)
 
 
 def _takes_lists(name: str, encoder: Encoder) -> bool:
