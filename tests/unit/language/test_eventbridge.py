@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -273,3 +274,20 @@ def test_deep_nesting_is_refused() -> None:
     text = '{"a":' * 200 + "[1]" + "}" * 200
     with pytest.raises(ConditionError, match="nested deeper"):
         read(text, OPEN, language="eventbridge")
+
+
+NESTED = [{"a": {"b": ["x"], "z": [1]}}, {"a": {"b": {"c": [1]}, "z": [1]}}]
+"""Elements with `b` and with `b.c`."""
+
+
+def test_fields_of_elements_that_are_nested_in_each_other_are_saved(tmp_path: Path) -> None:
+    engine = Engine()
+    for number, pattern in enumerate(NESTED):
+        engine.subscribe(json.dumps(pattern), id=number, language="eventbridge")
+    engine.subscribe("some i in k (i.event_type = x)", id=2)
+    event = {"a": [{"b": "x", "z": 1}, {"b": {"c": 1}, "z": 1}], "k": [{"event_type": "x"}]}
+    document = engine.schema.to_dict()
+    assert Schema.from_dict(document).to_dict() == document
+    engine.save(tmp_path / "index")
+    assert Engine.open(tmp_path / "index").match(event) == engine.match(event) == [0, 1, 2]
+    assert engine.match_lines(json.dumps(event)).total == 3

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,9 +46,14 @@ class CellReader:
     """Reads the cells of a schema's attributes. Cells in `absent` are absent, as empty ones are."""
 
     def __init__(self, schema: Schema, absent: Iterable[str] = ()) -> None:
-        self._attributes, self._kinds = schema.attributes, arrow_types(schema)
+        self._schema, self._attributes = schema, schema.attributes
         self._multiple = multiple(schema)
         self._absent = pa.array(["", *absent], pa.string())
+
+    @cached_property
+    def _kinds(self) -> dict[str, pa.DataType]:
+        """Only for typed schemas: conditions on an open one may mention `a` and `a.b`."""
+        return arrow_types(self._schema)
 
     def column(self, name: str, cells: Sequence[str]) -> TypedColumn:
         """A column of a file. One that is not an attribute stays text."""

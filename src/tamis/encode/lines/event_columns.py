@@ -38,6 +38,8 @@ def _arrow_type(domain: Domain) -> pa.DataType:
         return _TYPES.get(type(domain), pa.string())
     kinds = arrow_types(domain.element)
     del kinds[EVENT_TYPE]
+    if domain.element.is_open:  # may have `b` and `b.c`, which cannot be nested
+        return pa.struct(list(kinds.items()))
     return pa.struct(list(nested(kinds, lambda below: pa.struct(list(below.items()))).items()))
 
 

@@ -292,8 +292,8 @@ def _row(event: Event) -> dict[str, Any]:
 
 def _element(event: Event) -> dict[str, Any]:
     flat = _row(event)
-    del flat[EVENT_TYPE]
-    return nested(flat, lambda below: below)
+    flat.pop(EVENT_TYPE, None)
+    return flat if event.schema.is_open else nested(flat, lambda below: below)
 
 
 class _Line(NamedTuple):

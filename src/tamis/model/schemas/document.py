@@ -27,11 +27,13 @@ def read_schema(document: Mapping[str, Any]) -> Schema:
     """
     top = _mapping(document, "schema")
     _only(top, _ENTRIES, "schema")
+    # Elements of an open schema are open too: conditions mention `a.b` and `a.b.c`.
+    within = DYNAMIC if top.get("unknown") == DYNAMIC else IGNORE
     domains: dict[str, Domain] = {}
     for name, spec in _entries(top.get("domains"), "domains").items():
         domains[name] = read_domain(spec, domains, f"domain {name!r}")
     attributes = {
-        name: read_domain(spec, domains, f"attribute {name!r}")
+        name: read_domain(spec, domains, f"attribute {name!r}", unknown=within)
         for name, spec in _entries(top.get("attributes"), "attributes").items()
     }
     event_types = {
@@ -54,8 +56,17 @@ def read_schema(document: Mapping[str, Any]) -> Schema:
     )
 
 
-def read_domain(spec: object, named: Mapping[str, Domain], where: str, depth: int = 0) -> Domain:
-    """Read a domain: a built-in kind, the name of a domain, or a domain in place."""
+def read_domain(
+    spec: object,
+    named: Mapping[str, Domain],
+    where: str,
+    depth: int = 0,
+    unknown: str = IGNORE,
+) -> Domain:
+    """Read a domain: a built-in kind, the name of a domain, or a domain in place.
+
+    `unknown` says what becomes of unknown attributes in the elements of lists.
+    """
     if isinstance(spec, str):
         domain = named.get(spec) or BUILT_IN.get(spec)
         if domain is None:
@@ -74,7 +85,7 @@ def read_domain(spec: object, named: Mapping[str, Domain], where: str, depth: in
     if not isinstance(kind, str):
         raise SchemaError(f"{where}: a kind is a word such as integer, got {show(kind)}")
     if kind == Structs.kind:
-        return _read_structs(fields, named, where, depth)
+        return _read_structs(fields, named, where, depth, unknown)
     reader = _READERS.get(kind)
     if reader is None:
         hint = _kind_hint(kind) or suggestion(kind, (*_READERS, Structs.kind))
@@ -141,20 +152,20 @@ def _read_hierarchy(fields: dict[str, Any], where: str) -> Domain:
 
 
 def _read_structs(
-    fields: dict[str, Any], named: Mapping[str, Domain], where: str, depth: int
+    fields: dict[str, Any], named: Mapping[str, Domain], where: str, depth: int, unknown: str
 ) -> Domain:
     _only(fields, ("attributes", "multiple"), where)
     if depth >= NESTING:
         raise SchemaError(f"{where}: structs are nested deeper than {NESTING} levels")
     attributes = {
-        name: read_domain(spec, named, f"{where}, attribute {name!r}", depth + 1)
+        name: read_domain(spec, named, f"{where}, attribute {name!r}", depth + 1, unknown)
         for name, spec in _entries(fields.get("attributes"), f"{where}, attributes").items()
     }
     multiple = fields.get("multiple") or ()
     if not isinstance(multiple, (list, tuple)) or not all(isinstance(n, str) for n in multiple):
         raise SchemaError(f"{where}: 'multiple' must be a list of names of attributes")
     try:
-        return Structs(attributes, multiple)
+        return Structs(attributes, multiple, unknown)
     except SchemaError as why:
         raise SchemaError(f"{where}: {why}") from None
 
