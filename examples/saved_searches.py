@@ -36,4 +36,6 @@ def main(schema: str, searches: str, lots: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

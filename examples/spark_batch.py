@@ -26,6 +26,8 @@ def main(spark: SparkSession, schema_file: str, searches: str, lots: str, out: s
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        sys.exit(__doc__)
     session = tamis.spark.session()
     main(session, *sys.argv[1:])
     session.stop()

@@ -45,6 +45,15 @@ def test_saved_searches() -> None:
     assert "yes  price < 50: price is 40.0" in ran.stdout
 
 
+@pytest.mark.parametrize("name", ["saved_searches.py", "webhook.py"])
+def test_without_arguments_a_program_says_what_it_takes(name: str) -> None:
+    command = [sys.executable, str(EXAMPLES / name)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    assert f"python {name} " in ran.stderr
+
+
 @pytest.mark.slow
 def test_the_webhook_takes_what_the_service_signed_and_nothing_else(tmp_path: Path) -> None:
     with running(tmp_path / "data", "--allow-sink", "127.0.0.1") as server:

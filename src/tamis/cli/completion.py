@@ -14,7 +14,7 @@ _VARIABLE = "_TAMIS_COMPLETE"  # in which click looks for what a shell asks
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(list(_SHELLS)))
+@click.argument("shell", metavar="SHELL", type=click.Choice(list(_SHELLS)))
 def completion(shell: str) -> None:
     """Print a script that makes SHELL complete the commands and options of tamis.
 

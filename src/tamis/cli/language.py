@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +16,7 @@ from tamis.cli.service.connection import at_most_one, connected, service_command
 from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.options import now_option
 from tamis.cli.terminal.outcomes import json_option, print_answer
-from tamis.errors import EventError
+from tamis.errors import EventError, TamisError
 from tamis.language import clauses, to_text
 from tamis.language.dialects import NATIVE, read
 from tamis.language.dialects import translate as translate_text
@@ -56,6 +57,8 @@ def check(
     matches when one of its clauses does. Carets mark the place of a mistake, and the exit code is
     then 2.
     """
+    if schema_file is None and Path(condition).is_file():
+        raise click.UsageError(f"Missing argument 'CONDITION' after the schema {condition}.")
     # The same check as for subscribing, so that both accept the same conditions.
     schema = _schema(schema_file, server)
     Engine(schema).compile(condition, language)
@@ -103,7 +106,7 @@ def explain(
     SCHEMA is a file; without it, a running service explains. EVENT_JSON is a JSON object, or - to
     read one from standard input.
     """
-    given = _read_event(sys.stdin.read() if event == "-" else event)
+    given = _read_event(_given(event))
     if schema_file is None:
         if now is not None:
             raise click.UsageError("--now needs a SCHEMA: a service takes its own time.")
@@ -122,10 +125,24 @@ def explain(
 
 def _read_event(text: str) -> Mapping[str, Any]:
     try:
-        given: Mapping[str, Any] = json.loads(text)
+        given = json.loads(text)
     except (ValueError, RecursionError) as why:
         raise EventError(f"the event is not JSON that can be read: {why}") from None
+    if not isinstance(given, dict):
+        raise EventError('an event is an object of attributes, such as {"price": 7}')
     return given
+
+
+def _given(argument: str) -> str:
+    """An argument, or standard input if it is `-`."""
+    if argument != "-":
+        return argument
+    try:
+        text = sys.stdin.read()
+        text.encode()  # in some locales, bytes that are no text become lone surrogates
+    except UnicodeError:
+        raise TamisError("standard input is not UTF-8 text") from None
+    return text
 
 
 def explanation_text(explanation: Explanation | str) -> Text:
@@ -159,7 +176,7 @@ def translate(
     CONDITION is a text, or - to read it from standard input. Carets mark the place of what cannot
     be translated, and the exit code is then 2.
     """
-    text = sys.stdin.read() if condition == "-" else condition
+    text = _given(condition)
     schema = Schema.open() if schema_file is None else Schema.load(schema_file)
     found = to_text(read(text, schema, language=source))
     print_answer({"condition": found, "language": target}, as_json, found)

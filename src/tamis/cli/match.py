@@ -151,6 +151,8 @@ def match(
                 write(rows.table(part, answer))
             if part is None:
                 write(rows.none())
+        if summary.matches and rows.unseen:
+            summary.unseen = sorted(rows.unseen)
         if as_json:
             click.echo(json_text(summary.facts(found)), err=True)
         else:
@@ -164,6 +166,7 @@ class PairRows:
     def __init__(self, engine: Engine, id: str | None, columns: Sequence[str]) -> None:
         self._texts = any(isinstance(each, str) for each in engine.ids()[:1])
         self._id, self._columns, self._dynamic = id, columns, has_dynamic(engine.schema)
+        self.unseen = {*columns, *([id] if id is not None else [])}  # names that no match had yet
         for name in columns:
             if name in (_EVENT, _SUBSCRIPTION):
                 raise TamisError(f"--columns: {name!r} is a column of the matches themselves")
@@ -178,12 +181,18 @@ class PairRows:
     def table(self, events: ReadEvents, found: Matches) -> pa.Table:
         rows = pa.array(events.valid.rows[found.events])
         numbers = pa.array(events.numbers[found.events])
-        id = numbers if self._id is None else self._column(events, self._id).take(rows)
+        id = numbers if self._id is None else self._column(events, self._id, rows)
         made = {_EVENT: id, _SUBSCRIPTION: found.arrow_ids(self._texts)}
-        made |= {name: self._column(events, name).take(rows) for name in self._columns}
+        made |= {name: self._column(events, name, rows) for name in self._columns}
         return pa.table(made)
 
-    def _column(self, events: ReadEvents, name: str) -> Any:
+    def _column(self, events: ReadEvents, name: str, rows: pa.Array) -> Any:
+        found = self._whole_column(events, name).take(rows)
+        if found.null_count < len(found):
+            self.unseen.discard(name)
+        return found
+
+    def _whole_column(self, events: ReadEvents, name: str) -> Any:
         if self._dynamic and events.chunk.lines is not None:
             return _texts_at(events.chunk.lines, name)
         found = column_at(events.table, name.split("."))
@@ -225,6 +234,7 @@ class _Summary:
         self._console, self._engine, self._source, self.bad = console, engine, source, bad
         self.events = self.matches = self.matched = 0
         self.hidden = 0  # matches that a terminal does not show
+        self.unseen: list[str] = []  # names of columns that no match had
         self._begun = perf_counter()
 
     def watch(
@@ -252,6 +262,7 @@ class _Summary:
             "bad": self.bad.count,
             "subscriptions": subscriptions.table.num_rows,
             "refused": len(subscriptions.refused),
+            "unseen": self.unseen,
             "seconds": perf_counter() - self._begun,
             "operators": self._engine.report(),
         }
@@ -272,6 +283,7 @@ class _Summary:
         if schema.unknown == IGNORE and ignored:
             more = ", …" if len(ignored) > 12 else ""
             lines.append(f"not in the schema, and ignored: {', '.join(ignored[:12])}{more}")
+        lines += [f"no event that matched has {name!r}" for name in self.unseen]
         if self.hidden:
             hidden = counted(self.hidden, "match is", "matches are")
             lines.append(f"{hidden} not shown; --out FILE writes all of them")
@@ -313,12 +325,16 @@ def _show_table(shown: Sequence[pa.Table]) -> None:
 
 def _subscribe_one(engine: Engine, subscriptions: Path, id: str) -> Id:
     """Subscribe one of a file's subscriptions."""
+    from tamis.replay.live_subscriptions import subscribe_rows
+
     found = read_subscriptions(subscriptions)
     ids = [str(each) for each in found.table["id"].to_pylist()]
     if id not in ids:
         hint = suggestion(id, ids)
         raise TamisError(f"{subscriptions}: no subscription has the id {id!r}{hint}")
-    engine.subscribe_table(found.table.slice(ids.index(id), 1))
+    row = ids.index(id)
+    for _, why in subscribe_rows(engine, found.table.slice(row, 1), stored=False):
+        raise TamisError(f"{found.places[row]}: {why}")
     (known,) = engine.ids()
     return known
 

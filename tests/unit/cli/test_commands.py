@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -218,3 +219,47 @@ def test_conditions_in_other_languages(schema: str, capsys: Capture) -> None:
     said = refused(capsys, "translate", "--from", "eventbridge", '{"a": "x"}')
     assert "expected a list of values" in said
     assert "^^^" in said
+
+
+def test_standard_input_that_is_no_text_is_refused(schema: str) -> None:
+    for arguments in (["explain", schema, "price < 5", "-"], ["translate", "--from", "sql", "-"]):
+        command = [sys.executable, "-m", "tamis.cli.main", *arguments]
+        for errors in ("strict", "surrogateescape"):
+            ran = subprocess.run(
+                command,
+                input=b"\xff",
+                capture_output=True,
+                check=False,
+                env=os.environ | {"PYTHONIOENCODING": f"utf-8:{errors}"},
+            )
+            assert ran.returncode == 2
+            assert ran.stderr.decode() == "tamis: standard input is not UTF-8 text\n"
+
+
+@pytest.mark.parametrize("event", ["[1]", "5", "null", '"x"'])
+def test_an_event_is_an_object(schema: str, event: str, capsys: Capture) -> None:
+    for given in ([schema], []):
+        assert "an event is an object" in refused(capsys, "explain", *given, "price < 5", event)
+
+
+def test_a_service_that_does_not_answer_is_named(capsys: Capture) -> None:
+    err = refused(capsys, "schema", "--server", "http://127.0.0.1:1")
+    assert err.startswith("tamis: http://127.0.0.1:1: the service did not answer: ")
+    assert "Errno" not in err
+    assert "tamis serve" in err
+
+
+def test_a_schema_alone_is_no_condition(schema: str, capsys: Capture) -> None:
+    err = refused(capsys, "check", schema)
+    assert f"missing argument 'CONDITION' after the schema {schema}" in err
+
+
+def test_mistakes_are_in_plain_words(capsys: Capture) -> None:
+    assert "'x' is not a whole number" in refused(capsys, "log", "trim", "LOG", "x")
+    err = refused(capsys, "completion")
+    assert "missing argument 'SHELL'. Choose from: bash, zsh, fish" in err
+
+
+def test_a_missing_file_is_named_before_the_service_is_called(capsys: Capture) -> None:
+    err = refused(capsys, "publish", "nosuch.csv", "--server", "http://127.0.0.1:1")
+    assert err == "tamis: nosuch.csv: there is no such file or folder\n"

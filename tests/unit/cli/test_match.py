@@ -287,3 +287,49 @@ def test_a_line_that_never_ends(world: Path, monkeypatch: pytest.MonkeyPatch) ->
     (world / "lots.jsonl").write_text('{"price": 1}\n' + "x" * 5000, encoding="utf-8")
     with pytest.raises(TamisError, match="line 2: is longer than"):
         all_events(world / "lots.jsonl", Schema.load(world / "schema.yaml"))
+
+
+def test_explain_names_the_place_of_a_wrong_subscription(world: Path, capsys: Capture) -> None:
+    (world / "wrong.csv").write_text("id,condition\nbob,price < 5\nann,prise < 5\n")
+    err = refused(capsys, *given(world, wanted="wrong.csv"), "--explain", "ann")
+    assert err.startswith(f"tamis: {world}/wrong.csv, line 3: unknown attribute 'prise'")
+
+
+@pytest.mark.parametrize("option", ["--id", "--columns"])
+def test_a_column_that_no_event_has_is_reported(world: Path, option: str, capsys: Capture) -> None:
+    files = ["--subscriptions", f"{world}/wanted.csv", "--events", f"{world}/lots.jsonl"]
+    assert run("match", *files, option, "titel") == 0
+    assert "no event that matched has 'titel'" in capsys.readouterr().err
+    assert run("match", *files, option, "titel", "--json") == 0
+    assert json.loads(capsys.readouterr().err)["unseen"] == ["titel"]
+    assert run("match", *files, option, "title", "--json") == 0
+    assert json.loads(capsys.readouterr().err)["unseen"] == []
+
+
+def test_another_separator_is_named(world: Path, capsys: Capture) -> None:
+    (world / "semicolons.csv").write_text("id;condition\nann;price < 5\n")
+    err = refused(capsys, *given(world, wanted="semicolons.csv"))
+    assert "';' is not the separator of this format" in err
+
+
+def test_a_document_that_is_not_json_is_said_to_be_none(world: Path, capsys: Capture) -> None:
+    (world / "broken.json").write_text("[{")
+    for arguments in (given(world, "broken.json"), given(world, wanted="broken.json")):
+        assert "is not JSON that can be read" in refused(capsys, *arguments)
+
+
+def test_an_open_schema_with_an_element_that_is_now_a_value_now_an_object(
+    world: Path, capsys: Capture
+) -> None:
+    (world / "some.csv").write_text(
+        "id,condition\n1,some i in a (i.b = x)\n2,some i in a (i.b.c = 1)\n"
+    )
+    rows = [{"a": [{"b": "x"}, {"b": {"c": 1}}]}, {"a": [{"b": {"c": 2}}]}]
+    (world / "lists.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (world / "lists.csv").write_text('n,a\n1,"[{""b"": ""x""}]"\n')
+    files = ["match", "--subscriptions", f"{world}/some.csv", "--events"]
+    assert run(*files, f"{world}/lists.jsonl") == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [tuple(each.values()) for each in found] == [(0, 1), (0, 2)]
+    assert run(*files, f"{world}/lists.csv") == 0
+    assert json.loads(capsys.readouterr().out) == {"event": 0, "subscription": 1}

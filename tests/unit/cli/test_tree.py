@@ -169,6 +169,7 @@ def test_json_of_a_match(tmp_path: Path, capsys: Capture) -> None:
     del told["seconds"], told["operators"]
     assert told == {
         "events": 3, "matched": 1, "matches": 1, "bad": 0, "subscriptions": 1, "refused": 0,
+        "unseen": [],
     }  # fmt: skip
     assert run("match", *files, "--explain", "7", "--json") == 0
     found = json.loads(capsys.readouterr().out)

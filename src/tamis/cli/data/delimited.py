@@ -12,6 +12,7 @@ from tamis.cli.data.formats import DELIMITERS
 from tamis.errors import counted
 
 csv.field_size_limit(1 << 24)  # characters; a quote that is never closed does not take all memory
+_MARKS = ";\t|,"  # between columns, in one format or another
 _UNCLOSED = "a double quote is opened in this row and never closed"
 
 
@@ -74,6 +75,8 @@ def _is_text(text: str) -> bool:
 def field_count(fields: list[str], names: list[str]) -> str:
     """Why a row with another number of fields than there are columns is refused."""
     many = counted(len(fields), "field")
-    hint = "; put a field that contains the separator in double quotes"
-    more = hint if len(fields) > len(names) else ""
+    other = next((mark for mark in _MARKS if mark in fields[0]), None) if len(fields) == 1 else None
+    more = f"; {other!r} is not the separator of this format" if other else ""
+    if len(fields) > len(names):
+        more = "; put a field that contains the separator in double quotes"
     return f"has {many}, expected {len(names)}: {', '.join(names)}{more}"

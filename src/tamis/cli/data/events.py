@@ -250,7 +250,7 @@ def _document_blocks(path: Path) -> Iterator[_RowBlock]:
     try:
         found = json.loads(path.read_bytes().removeprefix(_MARK))
     except (ValueError, RecursionError) as why:
-        raise TamisError(f"{path}: {why}") from None
+        raise TamisError(f"{path}: is not JSON that can be read: {why}") from None
     events = found if isinstance(found, list) else [found]
     lines = [json.dumps(each).encode() for each in events]
     numbers = np.arange(len(lines), dtype=np.int64)

@@ -227,7 +227,7 @@ def _json_rows(path: Path) -> Iterator[_TextRow]:
         try:
             objects = json.loads(path.read_bytes().decode("utf-8-sig"))
         except (json.JSONDecodeError, RecursionError) as why:
-            raise TamisError(f"{path}: {why}") from None
+            raise TamisError(f"{path}: is not JSON that can be read: {why}") from None
         for number, each in enumerate(objects, 1):
             yield _json_row(number, number, each)
         return

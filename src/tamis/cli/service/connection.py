@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis.cli.terminal.outcomes import json_option
+from tamis.errors import TamisError
 from tamis.service.configuration.kinds import kind_of
 
 if TYPE_CHECKING:
@@ -63,9 +65,15 @@ lease_option = click.option(
 def connected(server: str) -> Iterator[Client]:
     """A client. The key is in the environment: other users can see the options of a process."""
     from tamis.client import Client
+    from tamis.client.service_error import UnreachableError
 
-    with Client(server, key=os.environ.get(KEY) or None) as client:
-        yield client
+    try:
+        with Client(server, key=os.environ.get(KEY) or None) as client:
+            yield client
+    except UnreachableError as why:
+        said = re.sub(r"\[Errno -?\d+\] ", "", str(why))
+        hint = "tamis serve starts a service; --server or TAMIS_SERVER names another one"
+        raise TamisError(f"{server}: {said}\n{hint}") from None
 
 
 def at_most_one(context: click.Context, parameter: click.Parameter, given: tuple[Any, ...]) -> Any:

@@ -12,7 +12,7 @@ import click
 
 from tamis import Schema
 from tamis.cli.data.bad_events import BadEvents, absent_option, bad_option
-from tamis.cli.data.events import FORMATS, EventFiles, event_of
+from tamis.cli.data.events import FORMATS, EventFiles, check_events, event_of
 from tamis.cli.service.connection import connected, service_command
 from tamis.cli.terminal.console import print_lines, stderr_console
 from tamis.cli.terminal.numbers import rate
@@ -61,6 +61,8 @@ def publish(
 ) -> None:
     if (source is None) != (column is None):
         raise click.UsageError("--source and --id go together.")
+    for path in files:
+        check_events(path)
     console, begun = stderr_console(), perf_counter()
     found = BadEvents(console, bad)
     counts = {"published": 0, "duplicates": 0}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import pyarrow as pa
 
+from tamis.cli.data.formats import check_not_input
 from tamis.cli.data.outputs import OUTPUTS, check_output, stdout_lines, table_output
 from tamis.cli.data.subscription_rows import (
     CONDITION,
@@ -69,6 +70,8 @@ def import_file(
     as_json: bool,
 ) -> None:
     check_output(out)
+    if out is not None:
+        check_not_input(out, (file,))
     console, begun = stderr_console(), perf_counter()
     with spinner(console, "Reading"):
         found = read_subscriptions(file)
@@ -77,24 +80,26 @@ def import_file(
         found.check(file, strict=strict)
     answers: list[pa.Table] = []
     added = 0
-    with connected(server) as client, console.status("Importing") as status:
-        for at, lines in _batches(found, batch):
-            name = f"{key or secrets.token_hex(16)}-{at}"
-            answer = _send(client, lines, name)
-            kept = [each for each in answer if "error" not in each]
-            wrong = [
-                RefusedSubscription(found.places[at + each["line"] - 1], each["error"])
-                for each in answer
-                if "error" in each
-            ]
-            found.refused.extend(wrong)
-            added += len(kept)
-            answers.append(_answers(found, at, kept))
-            status.update(f"{file}: {added:,} of {found.table.num_rows:,}")
-    if out is not None:
-        with table_output(out) as write:
-            for table in answers:
-                write(table)
+    try:
+        with connected(server) as client, console.status("Importing") as status:
+            for at, lines in _batches(found, batch):
+                name = f"{key or secrets.token_hex(16)}-{at}"
+                answer = _send(client, lines, name)
+                kept = [each for each in answer if "error" not in each]
+                wrong = [
+                    RefusedSubscription(found.places[at + each["line"] - 1], each["error"])
+                    for each in answer
+                    if "error" in each
+                ]
+                found.refused.extend(wrong)
+                added += len(kept)
+                answers.append(_answers(found, at, kept))
+                status.update(f"{file}: {added:,} of {found.table.num_rows:,}")
+    finally:
+        if out is not None and answers:  # after a failure too: nobody gives a ticket again
+            with table_output(out) as write:
+                for table in answers:
+                    write(table)
     seconds = perf_counter() - begun
     text = f"{counted(added, 'subscription')} in {seconds:.1f} s, {rate(added, seconds)}"
     print_answer({"added": added, "refused": len(found.refused)}, as_json, text)

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from tamis.errors import suggestion
+
+_PLAIN = {
+    "is not a valid integer range": "is not a whole number",
+    "is not a valid integer": "is not a whole number",
+    "is not a valid float range": "is not a number",
+    "is not a valid float": "is not a number",
+}
 
 
 def mistake_text(error: click.ClickException) -> str:
@@ -28,5 +37,7 @@ def mistake_text(error: click.ClickException) -> str:
         hint = suggestion(error.option_name, options)
     if hint:
         return f"{context.command_path}: {said}{hint}"
-    said = said[:1].lower() + said[1:].removesuffix(".")
+    said = re.sub(r"\s*\n\s*", " ", said[:1].lower() + said[1:].removesuffix("."))
+    for technical, plain in _PLAIN.items():
+        said = said.replace(technical, plain)
     return f"{context.command_path}: {said}\n{context.command_path} --help explains it"
