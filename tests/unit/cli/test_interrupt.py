@@ -14,7 +14,7 @@ from rich.console import Console
 from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_are_noted(number: int) -> None:
     before = signal.getsignal(number)
     with InterruptGuard() as interrupt:
@@ -24,6 +24,17 @@ def test_signals_are_noted(number: int) -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
     assert signal.getsignal(number) is before
+
+
+def test_a_terminal_that_is_closed_ends_nothing_under_nohup() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with InterruptGuard() as interrupt:
+            signal.raise_signal(signal.SIGHUP)
+            assert not interrupt.wait(0)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_steps_run_in_one_other_thread() -> None:

@@ -123,8 +123,10 @@ class SparkHandover:
         spark = quiet_session(self._logs, self._master, **{"spark.ui.enabled": False})
         self._session = spark
         self._say(f"Spark {spark.version} started")
+        self._check()
         self._begin("compiling loops for Spark's workers")
         self._warmup.wait()
+        self._check()
         self._say("the loops of Spark's workers are compiled")
         self._begin("waiting for all subscriptions")
         while not self._complete(_POLL):

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 T = TypeVar("T")
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last: the terminal was closed
 _POLL = 0.1  # seconds; signals are noticed between two waits
 _LINE_SECONDS = 10.0  # between two lines about a step, outside a terminal
 
@@ -29,7 +29,10 @@ class StoppedError(Exception):
 
 
 class InterruptGuard:
-    """Within its block, the first SIGINT or SIGTERM sets `requested`; the second interrupts."""
+    """Within its block, the first signal to end sets `requested`; the second one interrupts.
+
+    `nohup` has SIGHUP ignored, and so it stays.
+    """
 
     def __init__(self) -> None:
         self._requested = Event()
@@ -39,6 +42,8 @@ class InterruptGuard:
 
     def __enter__(self) -> InterruptGuard:
         for number in _SIGNALS:
+            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                continue
             self._handlers[number] = signal.signal(number, self._handle)
         return self
 
