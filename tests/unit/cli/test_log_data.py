@@ -210,7 +210,7 @@ def test_stats(world: Path, capsys: Capture) -> None:
         (("export", "log", "--out", "a.xlsx"), "the format is unknown"),
         (("export", "log", "--at", "99"), "the log ends at 0"),
         (("tail", "schema.yaml"), "schema.yaml"),
-        (("tail", "log", "--from", "x"), "'x' is not a valid integer"),
+        (("tail", "log", "--from", "x"), "'x' is not a whole number"),
         (("stats", "nowhere"), "nowhere"),
     ],
 )
