@@ -49,7 +49,7 @@ from tamis.match import registry
 from tamis.match.base import Matcher, Slots
 
 LINKED = "dexin, linked lists"
-_SHARES = {**SHARES, LabScale.SMALL: (0.25, 1.0, 1.75)}
+_SHARES = {**SHARES, LabScale.SMALL: (0.25, 0.5, 1.0)}
 _BATCH = 100
 _FEW = 1_000  # subscriptions of an unmeasured run
 _CHANGED = 10  # one subscription in ten is removed and added again ...
