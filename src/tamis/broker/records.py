@@ -30,6 +30,10 @@ class Records(Protocol):
     fresh: float
     """Seconds for which what was read may be used again; 0: reading costs nothing."""
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a question would wait for another one, or for what is written."""
+
     def select(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """The rows of a question."""
 

@@ -164,8 +164,7 @@ class State:
     @property
     def applied(self) -> int:
         """All changes before this sequence number are in the database."""
-        with self._lock:
-            return int(self._value("SELECT value FROM facts WHERE name = 'applied'"))
+        return int(self._rows("SELECT value FROM facts WHERE name = 'applied'")[0][0])
 
     def clear(self) -> None:
         """Forget everything that is derived from the log."""
@@ -280,13 +279,10 @@ class State:
         return [StoredSubscription(*row) for row in rows]
 
     def taken_among(self, owners: Mapping[Id, str | None]) -> set[Id]:
-        """Which ids are live, or were those of others than the owners who want them now.
-
-        Who has an id may read all its notifications.
-        """
+        """Which ids are live, or were those of others than the owners who want them now."""
         taken = {row[0] for row in self._among("SELECT id FROM subscriptions", list(owners))}
         for id, owner, nonce in self._among("SELECT id, owner, nonce FROM ended", list(owners)):
-            if nonce is not None and owner != owners[id]:
+            if nonce is not None and owner != owners[id]:  # who has an id reads all of it
                 taken.add(id)
         return taken
 
@@ -312,11 +308,8 @@ class State:
 
     def has_tickets(self) -> bool:
         """Whether a subscription that is live, or was, has a ticket."""
-        tables = ("subscriptions", "ended")
-        query = " UNION ALL ".join(
-            f"SELECT 1 FROM {each} WHERE nonce IS NOT NULL" for each in tables
-        )
-        return bool(self._rows(f"{query} LIMIT 1"))
+        some = "SELECT 1 FROM {} WHERE nonce IS NOT NULL LIMIT 1"
+        return any(self._rows(some.format(each)) for each in ("subscriptions", "ended"))
 
     def sinks(self, after: int) -> list[tuple[Id, str]]:
         """The sinks of the subscriptions that are live, or ended after a number."""
@@ -398,6 +391,14 @@ class State:
         with self._lock, database_errors(self.path), self._base:
             yield self._base
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a question would wait for another one, or for what is written."""
+        free = self._lock.acquire(blocking=False)
+        if free:
+            self._lock.release()
+        return not free
+
     def select(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """The rows of a question."""
         return self._rows(query, values)
@@ -405,9 +406,6 @@ class State:
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._lock, database_errors(self.path):
             return list(self._base.execute(query, values))
-
-    def _value(self, query: str, values: tuple[Any, ...] = ()) -> Any:
-        return self._rows(query, values)[0][0]
 
 
 def _microseconds(moment: Any) -> int | None:

@@ -69,6 +69,35 @@ def test_questions_to_the_state_are_asked_in_threads(
     assert [verb for verb, in_loop in asked if in_loop] == []
 
 
+def test_others_are_answered_while_the_state_is_written(tmp_path: Path) -> None:
+    """As when many subscriptions are applied: whoever calls with a key waits, and nobody else."""
+
+    async def run(broker: Broker) -> None:
+        key = {"Authorization": f"Bearer {broker.keys.create('ann', ['admin'])}"}
+        app = make_app(broker, Settings(tmp_path), Waiting())
+        held, let_go = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with broker.state._lock:
+                held.set()
+                let_go.wait(30)
+
+        writer = threading.Thread(target=hold)
+        writer.start()
+        assert held.wait(60)
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), timeout=60) as client:
+            waits = asyncio.ensure_future(client.get("http://x/v1/schema", headers=key))
+            await asyncio.sleep(0.1)
+            assert (await client.get("http://x/v1/schema")).status_code == 200
+            assert not waits.done()
+            let_go.set()
+            assert (await waits).status_code == 200
+        writer.join()
+
+    with Broker(tmp_path / "data", {"attributes": {"price": "decimal"}}) as broker:
+        asyncio.run(run(broker))
+
+
 class _CountedBroker(Broker):
     """Notes how often the event loop has run before and after it has read the events."""
 

@@ -64,8 +64,8 @@ class ApiKeys:
 
     @property
     def is_near(self) -> bool:
-        """Whether the keys are in this process: then `caller` takes microseconds."""
-        return self._records.fresh == 0
+        """Whether `caller` takes microseconds: it asks this process, and no one else does now."""
+        return not self._records.is_busy
 
     def caller_at_hand(self, key: str) -> Caller | None:
         """Who has a key, if that was asked a moment ago; None: ask `caller`."""

@@ -13,6 +13,7 @@ class SharedRecords:
     """The records of a database. Each change is on disk when a call returns."""
 
     fresh = 1.0
+    is_busy = True  # the database is elsewhere
 
     def __init__(self, session: Session) -> None:
         self._session = session
