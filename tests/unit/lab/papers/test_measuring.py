@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -116,12 +117,30 @@ def test_a_flat_file_holds_the_subscriptions(tmp_path: Path) -> None:
     assert read_flat_file(tmp_path / "flat.csv").equals(made.subscriptions.combine_chunks())
 
 
+@pytest.mark.parametrize("why", [TamisError("initdb failed"), KeyError("no account 'postgres'")])
+def test_a_server_that_does_not_start_is_a_refusal(
+    monkeypatch: pytest.MonkeyPatch, why: Exception
+) -> None:
+    def fails(bin: Path) -> NoReturn:
+        raise why
+
+    monkeypatch.delenv(DSN, raising=False)
+    monkeypatch.setattr(databases, "server_programs", lambda: Path("/nowhere"))
+    monkeypatch.setattr(databases, "running_server", fails)
+    databases._own_server.cache_clear()
+    assert "PostgreSQL does not start here" in _refusal_of_postgresql()
+
+
 def test_a_machine_without_postgresql_refuses_its_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(DSN, raising=False)
     monkeypatch.setattr(databases, "server_programs", lambda: None)
     databases._own_server.cache_clear()
+    assert "no PostgreSQL server is installed" in _refusal_of_postgresql()
+
+
+def _refusal_of_postgresql() -> str:
     curve = Curve("sql-grouping-postgresql", Mode.PAPER, {"database": POSTGRESQL})
     runs = MatcherRuns.of(workload.make("topss", 20), RunEffort(events=2))
     found = databases.observe_connected(runs, LabStep(20, (curve,)), curve, "sql-grouping")
-    assert "no PostgreSQL server is installed" in found.refusal
     assert not found.measured
+    return found.refusal

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 
-from tamis.errors import MatcherError
+from tamis.errors import MatcherError, TamisError
 from tamis.lab.experiments.experiment import Curve, LabStep, Observation
 from tamis.lab.instruments.matcher_runs import MatcherRuns
 from tamis.lab.instruments.postgres_server import running_server, server_programs
@@ -61,4 +61,7 @@ def _own_server() -> str:
         )
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(running_server(bin))
+    try:
+        return stack.enter_context(running_server(bin))
+    except (TamisError, OSError, KeyError) as why:  # the last: the account of the server is missing
+        raise MatcherError(f"PostgreSQL does not start here: {why}") from None
