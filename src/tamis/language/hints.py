@@ -52,12 +52,14 @@ def comparator_hint(name: str, tokens: list[Token], at: int) -> str:
     lower = word.lower()
     if kind == "-" and after == "name":
         return f"a name with a hyphen goes in backquotes: `{name}-{tokens[at + 1][1]}`"
-    if kind in SIGNS:
+    if kind in SIGNS and name.upper() != "SELECT":
         return f"in arithmetic, write the value of an attribute as @{name_text(name)}"
     if kind == "name" and after == "in" and name.lower() in _QUANTIFIERS:
         return f"for elements of a list, write: {_QUANTIFIERS[name.lower()]}"
     if name.lower() == "some":
         return SOME_EXAMPLE
+    if name.upper() in ("WHERE", "SELECT"):
+        return "a WHERE clause of SQL has the language sql"
     if lower in _MEANT:
         return f"did you mean {_MEANT[lower]!r}?"
     if lower in _PATTERNS:
@@ -128,7 +130,8 @@ def character_hint(character: str, text: str, start: int) -> str:
         ";": "a condition is one expression; join with 'and'",
         "#": "a condition has no comments",
         ":": "write = to compare; a name with a colon goes in backquotes",
-        "{": "a condition is text such as: price < 5 and title = oak",
+        "{": "a condition is text such as: price < 5 and title = oak; event patterns in JSON have "
+        "the language eventbridge",
         "[": "a list is in parentheses, as in: price in (1, 2); for elements of a list, write: "
         "some item in items (…)",
         **dict.fromkeys(_ROUND_QUOTES, "text is in straight quotes, \" or '"),
