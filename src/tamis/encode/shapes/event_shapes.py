@@ -32,15 +32,17 @@ _LONG = 1024  # names in an event: publishers choose them, and code for more tak
 
 
 class PublishedEvents:
-    """The values of events, validated only when somebody reads them."""
+    """The values of events, validated when somebody reads them first."""
 
-    def __init__(self, schema: Schema, events: Sequence[Mapping[str, Any] | Event]) -> None:
+    def __init__(self, schema: Schema, events: list[dict[str, Any] | Event]) -> None:
         self._schema, self._events = schema, events
 
     def event(self, row: int) -> Mapping[str, tuple[Any, ...]]:
         """All values of an event."""
         event = self._events[row]
-        return (event if isinstance(event, Event) else Event.of(self._schema, event)).values
+        if not isinstance(event, Event):
+            event = self._events[row] = Event.of(self._schema, event)
+        return event.values
 
     def column(self, name: str, rows: list[int]) -> list[tuple[Any, ...]]:
         """The values of one attribute in some events."""
@@ -76,7 +78,7 @@ class EventShapes:
         A few that have to are encoded that way, one by one. If one is bad, all go.
         """
         encoder, stamp = self.encoder, self.encoder.stamp
-        if not events or encoder.elements:
+        if not events or encoder.schema.is_open or encoder.schema.lists:
             return None
         made = _BatchParts(encoder.with_patterns())
         others = 0

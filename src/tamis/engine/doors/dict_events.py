@@ -48,13 +48,13 @@ class DictEvents:
         return None if shape is None else self._match(shape, event)
 
     def match_text(self, text: str | bytes) -> list[Id] | None:
-        """The same for an event in JSON."""
-        if not self._engine.schema.is_open or not self._plain():
-            return self.match(read_json(text))
-        opened = self._current_open()
+        """The same for an event in JSON, under an open schema."""
+        opened = self._current_open() if self._plain() else None
+        if opened is None:
+            return None
         read_text(text)  # the reader does not look at the bytes that it skips
         try:
-            shape = None if opened is None else opened.encode(opened.decode(text))
+            shape = opened.encode(opened.decode(text))
         except (ValueError, RecursionError):  # the general way says what is wrong
             shape = None
         return None if shape is None else self._match(shape, text)

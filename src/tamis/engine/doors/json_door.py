@@ -55,7 +55,7 @@ class JsonDoor:
             return match_texts(engine, events, bad, now)
         with engine._lock.mutex:
             engine._ready()
-            if now is None:
+            if now is None and engine.schema.is_open:
                 found = engine._dicts.match_text(events)
                 if found is not None:
                     return found
