@@ -12,9 +12,11 @@ import httpx2
 import pytest
 from google.protobuf.message import Message
 
+from tamis.broker import subscription_search
 from tamis.broker.broker import Broker
 from tamis.broker.delivery import webhooks
 from tamis.broker.delivery.sink_address import SinkTarget
+from tamis.broker.state import State, StoredSubscription
 from tamis.service.app import make_app
 from tamis.service.listen_address import ListenAddress
 from tamis.service.rpc import tamis_pb2 as pb
@@ -105,3 +107,32 @@ async def _others_over_grpc(server: Any, path: str, id: Any, ticket: str) -> Non
         for each in asked:
             each.cancel()
     await grpc_server.stop()
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/x-ndjson"])
+def test_a_search_through_many_is_asked_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accept: str
+) -> None:
+    """Others ask the database in between."""
+    monkeypatch.setattr(subscription_search, "_ROWS", 3)
+    searched: list[int] = []
+    search = State.search
+
+    def noted(state: State, *given: Any) -> list[StoredSubscription]:
+        searched.append(1)
+        return search(state, *given)
+
+    async def run(broker: Broker) -> None:
+        app = make_app(broker, Settings(tmp_path), Waiting())
+        headers = {"Authorization": f"Bearer {app.state.server.console_code}", "Accept": accept}
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://x") as client:
+            monkeypatch.setattr(State, "search", noted)
+            found = await client.get("/v1/subscriptions?q=price+%3C+7&most=2", headers=headers)
+            assert found.text.count("price < 7") == 2
+            assert len(searched) > 2
+
+    with Broker(tmp_path, {"attributes": {"price": "decimal"}}) as broker:
+        for at in range(20):
+            broker.subscribe(f"price < {at % 9}").result()
+        asyncio.run(run(broker))

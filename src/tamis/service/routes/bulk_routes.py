@@ -18,6 +18,8 @@ from tamis.broker.bulk_subscribe import BulkAnswer, BulkSubscription
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.sequence.clock import iso
 from tamis.broker.state import StoredSubscription
+from tamis.broker.subscription_query import SubscriptionQuery
+from tamis.broker.subscription_search import find_subscriptions
 from tamis.errors import BrokerError
 from tamis.language.dialects import NATIVE
 from tamis.service.bodies import NDJSON
@@ -134,24 +136,20 @@ def _answer(answer: BulkAnswer, places: list[int], wrong: dict[int, str]) -> byt
     return b"".join(msgspec.json.encode(lines[at]) + b"\n" for at in sorted(lines))
 
 
-def export(
-    server: Any, owner: str | None, containing: str | None, after: Any, most: int | None
-) -> Response:
-    """Live subscriptions in the order of their ids, a line for each, from a cursor on.
+def export(server: Any, query: SubscriptionQuery, most: int | None) -> Response:
+    """Live subscriptions, a line for each.
 
     Who was cut off goes on after the id of the last line.
     """
 
     async def lines() -> AsyncIterator[bytes]:
-        at, left = after, most
+        asked, left = query, most
         while not server.waiting.closing:
             size = PAGE if left is None else min(left, PAGE)
-            page = await run_in_threadpool(
-                server.broker.state.subscriptions, owner, containing=containing, after=at, most=size
-            )
+            page = await run_in_threadpool(find_subscriptions, server.broker.state, asked, size)
             if page:
                 yield await run_in_threadpool(_lines_of, page)
-                at = page[-1].id
+                asked = asked._replace(after=page[-1].id)
             left = None if left is None else left - size
             if len(page) < size or left == 0:
                 return

@@ -16,6 +16,8 @@ from starlette.responses import Response
 from tamis.broker.access.caller import AccessError
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.state import StoredSubscription
+from tamis.broker.subscription_query import SubscriptionQuery
+from tamis.broker.subscription_search import find_subscriptions
 from tamis.errors import BrokerError, NotFoundError
 from tamis.language.dialects import NATIVE
 from tamis.service.bodies import NDJSON
@@ -179,9 +181,10 @@ def list_subscriptions(
     owner = owner if caller.is_admin else caller.name
     after = None if cursor is None else _cursor(server, cursor)
     if lines:
-        return export(server, owner, q, after, most)
+        return export(server, SubscriptionQuery(owner, q or None, after=after), most)
     most = min(most or PAGE, LARGEST)
-    found = server.broker.state.subscriptions(owner, containing=q, after=after, most=most)
+    query = SubscriptionQuery(owner, q or None, after=after)
+    found = find_subscriptions(server.broker.state, query, most)
     last = found[-1].id if len(found) == most else None
     return SubscriptionPage(subscriptions=[shown_subscription(each) for each in found], cursor=last)
 

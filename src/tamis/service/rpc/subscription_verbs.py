@@ -11,6 +11,8 @@ from tamis.broker import metrics
 from tamis.broker.access.caller import AccessError, Caller
 from tamis.broker.matching.notification_reader import Page
 from tamis.broker.notification_body import parse_body
+from tamis.broker.subscription_query import SubscriptionQuery
+from tamis.broker.subscription_search import find_subscriptions
 from tamis.errors import BrokerError
 from tamis.language.dialects import NATIVE
 from tamis.service.rpc import messages
@@ -89,15 +91,12 @@ class SubscriptionVerbs(VerbGroup):
         owner = given(request, "owner")
         if owner is not None and not caller.owns(owner):
             raise AccessError("only an admin may list the subscriptions of another owner")
-        found = await asyncio.to_thread(
-            partial(
-                self._broker.state.subscriptions,
-                owner if caller.is_admin else caller.name,
-                containing=given(request, "q"),
-                after=self._id(request.cursor) if request.HasField("cursor") else None,
-                most=most,
-            )
+        query = SubscriptionQuery(
+            owner if caller.is_admin else caller.name,
+            given(request, "q") or None,
+            after=self._id(request.cursor) if request.HasField("cursor") else None,
         )
+        found = await asyncio.to_thread(find_subscriptions, self._broker.state, query, most)
         return pb.ListResponse(
             subscriptions=map(messages.subscription_of, found),
             cursor=str(found[-1].id) if len(found) == most else None,
