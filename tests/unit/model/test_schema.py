@@ -170,7 +170,8 @@ def test_a_wrong_document_is_refused_with_the_place(document: Any, words: str) -
         ("attributes: {a: 2026-13-45}", "not valid YAML or JSON"),
         (f"attributes: {{a: {'1' * 5000}}}", "not valid YAML or JSON"),
         ("!!python/object:os.system {}", "not valid YAML or JSON"),
-        ("", "expected a mapping"),
+        ("", "expected a mapping, got nothing"),
+        ("- a", "expected a mapping, got a list"),
         ("attributes: {no: text}", "is not text; put it in quotes"),
         ("[" * 100_000, "not valid YAML or JSON"),
     ],
@@ -187,8 +188,10 @@ def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str, words:
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"attributes: {gr\xf6\xdfe: text}")
     for path in (tmp_path / "none.yaml", tmp_path, tmp_path / "latin"):
-        with pytest.raises(SchemaError, match="cannot be read"):
+        with pytest.raises(SchemaError, match="cannot be read") as caught:
             Schema.load(path)
+        assert "Errno" not in str(caught.value)
+        assert "codec" not in str(caught.value)
 
 
 # -- views ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tamis.errors import SchemaError, suggestion
-from tamis.model.domain import Domain, Integer, show
+from tamis.model.domain import Domain, Integer, noun, show
 from tamis.model.elements.structs import NESTING, Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import BUILT_IN, DYNAMIC, EVENT_TYPE, IGNORE, REFUSE, Schema, Use
@@ -244,8 +244,10 @@ def load_schema(path: Path) -> Schema:
     """Read a schema from a YAML or JSON file (JSON is YAML)."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as why:
-        raise SchemaError(f"{path}: cannot be read: {why}") from None
+    except OSError as why:
+        raise SchemaError(f"{path}: cannot be read: {why.strerror or why}") from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"{path}: cannot be read: it is not UTF-8 text") from None
     try:
         document = read_yaml(text)
     except (yaml.YAMLError, RecursionError, ValueError) as why:  # ValueError: 2026-13-45
@@ -258,7 +260,8 @@ def load_schema(path: Path) -> Schema:
 
 def _mapping(given: object, where: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        raise SchemaError(f"{where}: expected a mapping, got {type(given).__name__}")
+        what = "nothing" if given is None else noun(given)
+        raise SchemaError(f"{where}: expected a mapping, got {what}")
     for key in given:
         if not isinstance(key, str):
             raise SchemaError(f"{where}: the key {key!r} is not text; put it in quotes")
