@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from math import inf
 from pathlib import Path
 from time import monotonic
+from types import FrameType
+from typing import NoReturn
 
 import click
 from rich.console import Console
@@ -28,6 +31,7 @@ from tamis.lab.report.summary import PAPERS
 from tamis.lab.results.files import prepare
 
 _FAILED = 1
+_ENDING = (signal.SIGTERM, signal.SIGHUP)  # the last: the terminal was closed
 _LINES = 30.0  # seconds between two lines about progress, outside a terminal
 
 
@@ -118,7 +122,7 @@ def run(
     place = folder / scale
     prepare(place)  # the last check: measuring takes minutes
     try:
-        with _alone(place), session:
+        with _signals_interrupt(), _alone(place), session:
             failed = _measure(console, runs)
     except KeyboardInterrupt:
         kept = sum(len(each.result.observations) for each in runs)
@@ -132,6 +136,25 @@ def run(
     print_answer({"folder": place, "observations": observed, "failed": failed}, as_json, "")
     if failed:
         raise click.exceptions.Exit(_FAILED)
+
+
+@contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """Let other requests to end do what Ctrl-C does: servers that a run has started are stopped.
+
+    `nohup` has SIGHUP ignored, and so it stays.
+    """
+
+    def handle(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    ours = [each for each in _ENDING if signal.getsignal(each) != signal.SIG_IGN]
+    before = {each: signal.signal(each, handle) for each in ours}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
