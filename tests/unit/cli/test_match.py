@@ -333,3 +333,13 @@ def test_an_open_schema_with_an_element_that_is_now_a_value_now_an_object(
     assert [tuple(each.values()) for each in found] == [(0, 1), (0, 2)]
     assert run(*files, f"{world}/lists.csv") == 0
     assert json.loads(capsys.readouterr().out) == {"event": 0, "subscription": 1}
+
+
+def test_columns_of_bad_events_need_not_be_text(world: Path, capsys: Capture) -> None:
+    rows = [r'{"price": 4, "n": "\ud800"}', r'{"price": "\ud800"}', '{"price": 3, "n": "x"}']
+    (world / "odd.jsonl").write_text("\n".join(rows))
+    (world / "cheap.csv").write_text("id,condition\n1,price < 5\n")
+    files = ["--subscriptions", f"{world}/cheap.csv", "--events", f"{world}/odd.jsonl"]
+    assert run("match", *files, "--columns", "n,price", "--bad", "skip") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"event": 2, "subscription": 1, "n": "x", "price": "3"}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from tamis.cli.data.delimited import field_count, open_records
+from tamis.cli.data.delimited import field_count, is_text, open_records
 from tamis.cli.data.formats import (
     DELIMITERS,
     JSON,
@@ -212,11 +212,7 @@ def _line_rows(path: Path) -> Iterator[_TextRow]:
 
 
 def _not_text(text: str) -> str | None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "is not UTF-8 text"
-    return None
+    return None if is_text(text) else "is not UTF-8 text"
 
 
 def _json_rows(path: Path) -> Iterator[_TextRow]:
