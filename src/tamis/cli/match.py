@@ -21,7 +21,7 @@ from tamis import Engine, Schema
 from tamis.cli.data import events as event_files
 from tamis.cli.data import subscription_rows
 from tamis.cli.data.bad_events import BadEvents, absent_option, bad_option
-from tamis.cli.data.delimited import is_text
+from tamis.cli.data.delimited import is_encodable
 from tamis.cli.data.events import EventFiles, check_events, event_of
 from tamis.cli.data.formats import check_not_input
 from tamis.cli.data.outputs import OUTPUTS, check_output, stdout_lines, table_output
@@ -213,7 +213,7 @@ def _texts_at(lines: pa.ChunkedArray, name: str) -> pa.Array:
             value = None
         value = _inner(value, name)
         text = value if isinstance(value, str | None) else json_text(value)
-        found.append(text if text is None or is_text(text) else None)  # of a bad event
+        found.append(text if text is None or is_encodable(text) else None)  # of a bad event
     return pa.array(found, pa.string())
 
 

@@ -58,13 +58,13 @@ def _records(file: TextIO, delimiter: str) -> Iterator[Record]:
         whole = "".join(fields)
         if len(fields) <= 1 and not whole.strip():
             continue
-        if whole.isascii() or is_text(whole):
+        if whole.isascii() or is_encodable(whole):
             yield Record(line, fields)
         else:
             yield Record(line, fields, "is not UTF-8 text")
 
 
-def is_text(text: str) -> bool:
+def is_encodable(text: str) -> bool:
     """Whether a text has no lone surrogates, which no encoding has."""
     try:
         text.encode()

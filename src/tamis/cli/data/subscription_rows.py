@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from tamis.cli.data.delimited import field_count, is_text, open_records
+from tamis.cli.data.delimited import field_count, is_encodable, open_records
 from tamis.cli.data.formats import (
     DELIMITERS,
     JSON,
@@ -212,7 +212,7 @@ def _line_rows(path: Path) -> Iterator[_TextRow]:
 
 
 def _not_text(text: str) -> str | None:
-    return None if is_text(text) else "is not UTF-8 text"
+    return None if is_encodable(text) else "is not UTF-8 text"
 
 
 def _json_rows(path: Path) -> Iterator[_TextRow]:
