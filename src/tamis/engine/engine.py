@@ -219,7 +219,8 @@ class Engine(JsonDoor):
 
     def condition(self, id: Id) -> str | None:
         """The condition of a subscription as text; None if it has no predicates."""
-        found = parsed(self.slot_table.source(id), self.schema)
+        with self._lock.mutex:
+            found = parsed(self.slot_table.source(id), self.schema)
         return None if found is None else to_text(found)
 
     def compile(
@@ -321,9 +322,8 @@ class Engine(JsonDoor):
 
     def report(self) -> Report:
         """The calls of operators, and the attributes of events that the schema ignores."""
-        ignored = dict(self.encoder.ignored)
-        undecided = sum(each.residuals.undecided for each in with_element_engines(self))
-        return replace(self.calls.report(), undecided=undecided, ignored=ignored)
+        open_ = sum(each.residuals.undecided for each in with_element_engines(self))
+        return replace(self.calls.report(), undecided=open_, ignored=dict(self.encoder.ignored))
 
     def plan(self, id: Id | None = None, lines: int = LINES) -> Plan:
         """The plan of the matcher: where it keeps the subscriptions, the expected cost, and why.

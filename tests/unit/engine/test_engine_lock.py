@@ -15,6 +15,7 @@ import pytest
 import tamis.engine.engine
 import tamis.engine.engine_lock
 from tamis import Engine, Operator, Schema
+from tamis.errors import SubscriptionError
 from tamis.model.operator import Parameter, Signature
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "integer"}})
@@ -154,3 +155,25 @@ def test_an_interrupt_at_any_point_leaves_the_engine_free(doing: Callable[[Engin
         assert sorted(answers[-1]) == ["a", "b", "c"]
         after += 1
     assert after > 5
+
+
+def test_a_condition_is_read_between_two_changes() -> None:
+    """The place of a subscription that goes may be taken by another."""
+    engine, said = Engine(SCHEMA), list[Any]()
+    engine.subscribe("price < 5", id="a")
+
+    def read() -> None:
+        try:
+            said.append(engine.condition("a"))
+        except SubscriptionError as why:
+            said.append(str(why))
+
+    thread = Thread(target=read)
+    with engine._lock.mutex:
+        thread.start()
+        thread.join(0.2)
+        assert thread.is_alive()
+        engine.unsubscribe("a")
+        engine.subscribe("price > 7", id="b")
+    thread.join()
+    assert said == ["no subscription has the id 'a'"]
