@@ -22,6 +22,7 @@ from tamis.encode.labels import HIGHEST, LOWEST, Labels, Moved
 from tamis.encode.terms import Terms
 from tamis.files.arrays import Int64s
 from tamis.model.condition import Clause
+from tamis.model.domain import NAME_LIMIT
 from tamis.model.elements.structs import Structs
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
@@ -243,7 +244,8 @@ class Encoder:
 
     def count_ignored(self, names: Mapping[str, int]) -> None:
         """Count values that were ignored; publishers choose the names, so few are kept."""
-        for name, many in names.items():
+        for given, many in names.items():
+            name = given if len(given) <= NAME_LIMIT else f"{given[:NAME_LIMIT]}…"
             known = name in self.ignored or len(self.ignored) < _IGNORED
             self.ignored[name if known else OTHER_NAMES] += many
 

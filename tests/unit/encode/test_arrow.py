@@ -220,7 +220,7 @@ def test_a_second_spelling_of_nulls_hides_no_value() -> None:
     for columns in ({"a": values, "a.b": nulls}, {"a.b": nulls, "a": values}):
         two = pa.table({"event_type": ["two"], **columns})
         assert [*engine.match_batch(two)] == [["found"]]
-        with pytest.raises(EventError, match="has no attribute 'a.b.c'"):
+        with pytest.raises(EventError, match=r"has no attribute 'a\.b\.c'"):
             engine.match_batch(pa.table({"event_type": ["one"], **columns}))
 
 

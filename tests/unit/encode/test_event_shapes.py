@@ -200,3 +200,14 @@ def test_an_event_with_very_many_names_is_not_remembered() -> None:
     shapes = EventShapes(Encoder(schema))
     assert by_shape(shapes, {"a": 1, **{f"n{number}": 1 for number in range(5000)}}) is None
     assert len(shapes) == 0
+
+
+def test_very_long_names_are_not_kept() -> None:
+    engine = Engine(IGNORING)
+    shapes = EventShapes(engine.encoder)
+    for event in ({"n": 1, "x" * 300: 1}, {"n": 1, "event_type": "x" * 300}):
+        assert by_shape(shapes, event) is None
+    assert len(shapes) == 0
+    for length in (256, 1_000_000):
+        engine.match({"n": 1, "x" * length: 1})
+    assert engine.report().ignored == {"x" * 256: 1, "x" * 256 + "…": 1}

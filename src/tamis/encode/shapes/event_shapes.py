@@ -22,6 +22,7 @@ from tamis.encode.encoder import Encoder
 from tamis.encode.shapes.shape_code import NamedShape, shape_of, signed
 from tamis.errors import EventError
 from tamis.files.arrays import Int32s, UInt8s, offsets
+from tamis.model.domain import NAME_LIMIT
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
 
@@ -113,7 +114,7 @@ class EventShapes:
             known = self._known = _KnownShapes(codecs)
         shape = known.shapes.get(key)
         if shape is None:
-            if key in known.shapes or not known.again(key):
+            if key in known.shapes or not _short(key) or not known.again(key):
                 return None
             shape = known.shapes[key] = shape_of(self.encoder, event)
             if shape is None:
@@ -129,6 +130,11 @@ class EventShapes:
         if len(bound) == len(event) or self.encoder.dynamic:
             return None
         return self._find(bound)
+
+
+def _short(key: tuple[Any, ...]) -> bool:
+    """Whether all names may be names of attributes: the others are too long to keep."""
+    return all(type(name) is str and len(name) <= NAME_LIMIT for name in key)
 
 
 class _KnownShapes:
