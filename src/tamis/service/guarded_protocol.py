@@ -105,6 +105,12 @@ class GuardedProtocol(HttpToolsProtocol):
             self._timer.cancel()
             self._timer = None
 
+    def hurry(self, seconds: float) -> None:
+        """Give a caller who takes nothing no more than this time: the server stops."""
+        self._reading_time = min(self._reading_time, seconds)
+        if self._reader_timer is not None:
+            self._await_reader()
+
     def _await_reader(self) -> None:
         """Look later whether the caller has taken some of what waits."""
         self._cancel_reader_timer()

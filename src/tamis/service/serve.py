@@ -102,6 +102,9 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         _log.info("stopping")
         self._waiting.close()
+        for each in self.server_state.connections:
+            if isinstance(each, GuardedProtocol):
+                each.hurry(_GRACE / 2)
         await asyncio.gather(super().shutdown(sockets), *(each.stop() for each in self._others))
 
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -208,6 +209,31 @@ def test_sigterm_ends_open_streams_and_exits_with_zero(tmp_path: Path) -> None:
     with service(tmp_path / "data") as again:
         found = again.wait_for(r"(\d+) rows in the log, 1 live .* begin=0  end=2")
         assert found[1] == "2"
+
+
+def test_a_reader_that_does_not_read_is_no_error_at_the_end(tmp_path: Path) -> None:
+    with (
+        service(tmp_path / "data") as started,
+        httpx2.Client(base_url=started.address, timeout=60) as client,
+        socket.socket() as slow,
+    ):
+        lease = client.post("/v1/subscriptions", json={"condition": "price < 5"}).json()
+        line = json.dumps({"price": 1, "title": "x" * 50_000})
+        headers = {"Content-Type": "application/x-ndjson"}
+        for _ in range(4):
+            lines = "\n".join([line] * 200)
+            assert client.post("/v1/events", content=lines, headers=headers).is_success
+        host, port = started.address.removeprefix("http://").split(":")
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect((host, int(port)))
+        slow.sendall(
+            f"GET /v1/subscriptions/{lease['id']}/notifications?after=-1 HTTP/1.1\r\nHost: x\r\n"
+            f"Accept: text/event-stream\r\nTamis-Ticket: {lease['ticket']}\r\n\r\n".encode()
+        )
+        assert slow.recv(4096).startswith(b"HTTP/1.1 200 ")
+        time.sleep(1)  # it writes until it has to wait
+        assert started.stop() == 0
+        assert not [each for each in started.said if " error " in each]
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
