@@ -113,6 +113,26 @@ def test_a_service_that_asks_for_keys_lets_one_sign_in_with_a_key_and_no_code(
         asyncio.run(talk(broker))
 
 
+def test_who_signs_in_again_leaves_no_session_behind(tmp_path: Path) -> None:
+    async def talk(broker: Broker) -> None:
+        app = make_app(broker, Settings(tmp_path), Waiting())
+        sessions, code = app.state.server.sessions, app.state.server.console_code
+        headers = {"Tamis-Console": "1", "Origin": "http://t"}
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://t") as client:
+            for _ in range(3):
+                answer = await client.post(
+                    "/console/api/login", json={"key": code}, headers=headers
+                )
+                assert answer.status_code == 200
+            assert len(sessions) == 1
+            await client.post("/console/api/logout", headers=headers)
+            assert len(sessions) == 0
+
+    with Broker(tmp_path, {"attributes": {"price": "decimal"}}) as broker:
+        asyncio.run(talk(broker))
+
+
 def test_a_subscription_that_asks_for_some_attributes_has_no_sink(tmp_path: Path) -> None:
     """Even if they are called as the members of a sink are: the page would look for its topic."""
 

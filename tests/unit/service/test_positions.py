@@ -33,6 +33,10 @@ def test_all_forms_are_read(position: str) -> None:
         "[1]",
         "{",
         '{"position": ["\\ud800", 1]}',
+        '{"position": ["nan", 1]}',
+        '{"position": [1, "inf"]}',
+        f'{{"position": [1{"0" * 400}, 1]}}',
+        '{"position": ' + "[" * 5000 + "]" * 5000 + "}",
     ],
 )
 def test_anything_else_has_no_place(event: str) -> None:

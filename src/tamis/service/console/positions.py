@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -29,6 +30,6 @@ def position_of(event: str) -> list[float] | None:
         if isinstance(found, dict):
             found = found.get("coordinates", [found.get("lon"), found.get("lat")])
         longitude, latitude = (float(each) for each in found[:2])
-    except (msgspec.DecodeError, TypeError, ValueError, UnicodeError):
+    except (msgspec.DecodeError, TypeError, ValueError, OverflowError, RecursionError):
         return None
-    return [longitude, latitude]
+    return [longitude, latitude] if isfinite(longitude) and isfinite(latitude) else None

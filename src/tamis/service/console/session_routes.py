@@ -41,6 +41,8 @@ async def sign_in(request: Request, given: SignIn, response: Response) -> Signed
     server, asked = request.app.state.server, _own(request)
     given_key = f"Bearer {given.key}"
     caller = await run_in_threadpool(server.holder, given_key)  # raises for an unknown one
+    if asked.token is not None:  # whoever signs in again leaves no session behind
+        server.sessions.end(asked.token)
     response.set_cookie(
         asked.cookie_name,
         server.sessions.begin(given.key),
