@@ -206,7 +206,8 @@ def test_merged_parts_are_read_in_order(folder: Path) -> None:
 def test_a_switch_that_fails_is_tried_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch, why: Exception
 ) -> None:
-    right, failures = LogEngine.at, []
+    right = LogEngine.at
+    failures: list[Exception] = []
 
     def fail_twice(*given: Any, **more: Any) -> LogEngine:
         if len(failures) < 2:

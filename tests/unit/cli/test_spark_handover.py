@@ -50,7 +50,8 @@ def test_no_further_step_begins_after_an_interrupt(
     monkeypatch.setattr(compile_index, "compile_log", compiled)
     monkeypatch.setattr(sessions, "end", lambda session: done.append("ended"))
     handover = SparkHandover(tmp_path, (), None, lambda seconds: True, lambda line, took: None)
-    handover._warmup.wait = lambda: interrupt_in("compiling loops for Spark's workers")
+    compiling = "compiling loops for Spark's workers"
+    monkeypatch.setattr(handover._warmup, "wait", lambda: interrupt_in(compiling))
     handover.run()
     handover.stop()
     assert done[-2:] == [during, "ended"]
