@@ -96,27 +96,6 @@ def test_an_answer_that_nobody_reads_is_given_up(tmp_path: Path, kind: str) -> N
             _wait_for_the_end(slow)
 
 
-def test_an_answer_that_is_read_slowly_arrives(tmp_path: Path) -> None:
-    """Who reads a little all the time is not cut off."""
-    with Broker(tmp_path / "data", {"attributes": {"price": "decimal"}}) as broker:
-        key = broker.keys.create("ann", ["subscriber"])
-    with (
-        running(tmp_path / "data", "--slow-reader", "0.5s") as server,
-        httpx2.Client(base_url=server.address, timeout=60) as client,
-    ):
-        client.headers["Authorization"] = f"Bearer {key}"
-        asked = {"condition": "price < 5", "metadata": {"a": "x" * 16_000}}
-        lines = "\n".join([json.dumps(asked)] * 500)
-        headers = {"Content-Type": "application/x-ndjson"}
-        assert client.post("/v1/subscriptions/bulk", content=lines, headers=headers).is_success
-        read = 0
-        with client.stream("GET", "/v1/subscriptions", headers={"Accept": NDJSON}) as answer:
-            for part in answer.iter_bytes(1 << 20):
-                read += part.count(b"\n")
-                time.sleep(0.2)
-        assert read == 500
-
-
 def _wait_for_the_end(slow: socket.socket) -> None:
     """Wait until the server has let go of a connection, of which nothing is read."""
     own, served = (f"{port:04X}" for port in (slow.getsockname()[1], slow.getpeername()[1]))

@@ -21,6 +21,7 @@ from tamis.replay.live_subscriptions import LiveSubscriptions
 from tamis.replay.log_matching import match_log
 from tamis.replay.pipeline import BatchPace
 from tamis.store.versions import Versions
+from tests.unit.broker.test_webhooks import until
 
 pytestmark = pytest.mark.slow
 
@@ -77,11 +78,11 @@ def test_conditions_with_an_operator_that_is_gone_stop_nothing(tmp_path: Path) -
     with Broker(tmp_path, SCHEMA, operators=[MODULE]) as broker:
         called = [broker.subscribe("titleWords(?n) and ?n > 1").result() for _ in range(70)]
         plain = broker.subscribe("price < 5").result()
-        _publish(broker, {"price": 1})
+        (number,) = _publish(broker, {"price": 1})
         keeper = VersionKeeper(
             broker.log, tmp_path / "index", lambda: broker.matching.files.matched, 1, (MODULE,)
         )
-        time.sleep(1.5)  # until the notifications are on disk
+        until(lambda: broker.matching.files.matched > number)
         assert keeper.look()
         keeper.stop()
     assert Versions(tmp_path / "index").latest() is not None
@@ -98,7 +99,7 @@ def test_conditions_with_an_operator_that_is_gone_stop_nothing(tmp_path: Path) -
         (number,) = _publish(broker, {"price": 1, "title": "an oak"})
         assert _pairs(broker, number - 1) == {(number, plain.id), (number, called[1].id)}
         assert set(broker.matching.left_out) == ids - {called[0].id, called[1].id}
-        time.sleep(1.5)
+        until(lambda: broker.matching.files.matched > number)
         keeper = VersionKeeper(
             broker.log, tmp_path / "index", lambda: broker.matching.files.matched, 1
         )
@@ -153,14 +154,14 @@ def test_an_operator_that_hangs_or_crashes_stops_no_other(tmp_path: Path) -> Non
         assert report["fromElsewhere"].raised == 1
         assert 'hangsOn("slow")' in report["hangsOn"].constants
 
-        until = time.monotonic() + 60
+        limit = time.monotonic() + 60
         while not (worker := _children()):  # after a crash it starts in the background
-            assert time.monotonic() < until, "the operator has no process of its own"
+            assert time.monotonic() < limit, "the operator has no process of its own"
             time.sleep(0.05)
         for each in worker:
             os.kill(each, signal.SIGKILL)
-        until = time.monotonic() + 60
-        while time.monotonic() < until:  # the next worker starts in the background
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit:  # the next worker starts in the background
             (number,) = _publish(broker, {"title": "quick again"})
             found = _pairs(broker, number - 1)
             assert (number, plain) in found
