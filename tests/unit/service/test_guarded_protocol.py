@@ -17,7 +17,11 @@ class _Timers:
     def call_later(self, seconds: float, work: Callable[..., object], *given: object) -> Mock:
         entry = (seconds, lambda: work(*given))
         self.waiting.append(entry)
-        return Mock(cancel=lambda: entry in self.waiting and self.waiting.remove(entry))
+
+        def cancel() -> None:
+            self.waiting = [each for each in self.waiting if each is not entry]
+
+        return Mock(cancel=cancel)
 
     def pass_on(self) -> float:
         """Let the time of the next timer come; how long that took."""
