@@ -84,7 +84,7 @@ def test_whoever_matches_and_whenever(tmp_path: Path) -> None:
         inline = sorted((each.sequence, each.subscription) for each in page)
         condition = "at > now - 1h or @until - now < 1h"
         asked = BacktestQuestion(condition, samples=0)
-        past = broker.backtests.start(asked, ANALYST, 60).result.result(60)
+        past = broker.backtests.start(asked, ANALYST).result.result(60)
     log = Log.open(tmp_path / "data" / "log")
     expected = expected_pairs(log)
     assert len({number for number, _ in expected}) > 20
