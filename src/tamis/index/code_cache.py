@@ -41,6 +41,7 @@ from numba.core.serialize import dumps
 
 from tamis.files.atomic import atomic_file
 from tamis.files.checksum import DIGEST, digest
+from tamis.index.symbol_names import SCHEME
 
 _COMPLETE = ("complete",)  # in place of the types of arguments
 _DAY = 86_400  # seconds
@@ -113,6 +114,7 @@ class CodeCache:
     def _name(self, types: Any, codegen: Any) -> str:
         """A file name that is unique to this code."""
         parts = (
+            SCHEME,
             numba.__version__,
             sys.implementation.cache_tag,
             codegen.magic_tuple(),  # the processor and its features
