@@ -86,6 +86,8 @@ CAMPAIGNS = (
              "TAMIS_HTTP_FUZZ", 100_000, 5_000),
     Campaign("interrupts", "tests/unit/engine/test_interrupts.py",
              "TAMIS_INTERRUPTS", 10_000, 1_000),
+    Campaign("many-callers", "tests/unit/engine/test_many_callers.py",
+             "TAMIS_MANY_CALLERS", 10_000_000, 2_000_000),
     Campaign("forged", "tests/unit/engine/test_forged_index.py", "TAMIS_FORGED", 10_000, 1_000),
     Campaign("power-losses", "tests/power_loss tests/integration/spark/test_power_loss.py",
              "TAMIS_POWER_LOSSES", 5_000, 200),

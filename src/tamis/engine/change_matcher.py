@@ -1,13 +1,26 @@
-"""An engine goes over to another matcher, with all its subscriptions."""
+"""The matcher of an engine: the one it begins with, and how it goes over to another."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tamis.errors import MatcherError
+from tamis.match.base import Matcher
 from tamis.match.registry import create
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
+
+
+def own_matcher(matcher: str | Matcher, options: dict[str, Any]) -> Matcher:
+    """The matcher of a new engine: a name with its options, or an object."""
+    if not isinstance(matcher, Matcher):
+        return create(matcher, **options)
+    if options:
+        raise MatcherError(f"a matcher object takes no options: {', '.join(options)}")
+    if len(matcher):
+        raise MatcherError("the matcher holds clauses already; each engine needs its own")
+    return matcher
 
 
 def change_matcher(engine: Engine, matcher: str, **options: Any) -> None:
@@ -21,3 +34,4 @@ def change_matcher(engine: Engine, matcher: str, **options: Any) -> None:
         slots = engine.matcher.clauses.live_slots()
         made.add(slots, engine.matcher.terms(slots))
         engine.matcher = made
+        engine._lock.changed()

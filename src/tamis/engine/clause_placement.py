@@ -102,3 +102,4 @@ def remove_subscription(engine: Engine, id: Id) -> None:
     for slot in slots.tolist():  # a repair needs the operators of what is there
         engine.calls.remove(slot)
     engine.torn = False
+    engine._lock.changed()

@@ -15,6 +15,7 @@ from tamis.encode.tables.frames import ABSENT, check_missing
 from tamis.engine import bulk_load, declaration, repair, warm_start
 from tamis.engine.bulk_load import parsed
 from tamis.engine.calls.call_filter import CallFilter
+from tamis.engine.change_matcher import own_matcher
 from tamis.engine.clause_placement import place_clauses, remove_subscription
 from tamis.engine.compiled_condition import CompiledCondition, compile_condition
 from tamis.engine.domain_growth import extend_schema
@@ -22,8 +23,9 @@ from tamis.engine.doors.dict_events import DictEvents
 from tamis.engine.doors.event_door import BAD, good_events
 from tamis.engine.doors.event_moments import Events, GivenMoment, moment_of_call
 from tamis.engine.doors.json_door import JsonDoor
+from tamis.engine.doors.shared_door import SharedDoor
 from tamis.engine.element_engine import element_engine, with_element_engines
-from tamis.engine.engine_lock import EngineLock
+from tamis.engine.engine_lock import OPEN, EngineLock
 from tamis.engine.explanation import explain_subscription, plan_of, summary_of
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
@@ -33,14 +35,13 @@ from tamis.engine.redundancy.redundancy_report import Progress, RedundancyReport
 from tamis.engine.residuals.residual_filter import ResidualFilter
 from tamis.engine.saved import saved_engine, snapshot
 from tamis.engine.slot_table import SlotTable
-from tamis.errors import EventError, MatcherError, SchemaError
+from tamis.errors import EventError, SchemaError
 from tamis.language import to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.match.base import Matcher, Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import match_bits
 from tamis.match.plan import LINES, Plan
-from tamis.match.registry import create
 from tamis.model.condition import Condition
 from tamis.model.event import Event
 from tamis.model.explain import Explanation
@@ -73,8 +74,10 @@ class Engine(JsonDoor):
     >>> engine.match({"price": 3, "title": "old chair"})
     ['bargains']
 
-    Subscriptions may come and go between any two matches. An engine may be used from several
-    threads; it serves them one at a time. Operators must not use the engine that calls them.
+    Subscriptions may come and go between any two matches. Several threads may use an engine. They
+    match at once, unless conditions call operators or mention `now`, the schema has lists of
+    structs, or the matcher is not the default one. A match or a batch has one moment; a change
+    waits for those that have begun. Operators must not use the engine that calls them.
 
     Operators may run in threads and processes, which stay alive for the next event. `close`, or the
     end of a `with` block, stops them.
@@ -95,20 +98,15 @@ class Engine(JsonDoor):
             raise SchemaError(
                 f"expected a Schema, got {type(schema).__name__}; see Schema.from_dict and .load"
             )
-        if isinstance(matcher, Matcher):
-            if options:
-                raise MatcherError(f"a matcher object takes no options: {', '.join(options)}")
-            if len(matcher):
-                raise MatcherError("the matcher holds clauses already; each engine needs its own")
-        self._lock = EngineLock()  # kernels release the GIL and share scratch buffers
+        self._lock = EngineLock()
         self.torn = False  # during a change, and after one that was interrupted
         self.encoder: Encoder = Encoder(schema, element_engine)
-        self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
+        self.matcher = own_matcher(matcher, options)
         self.slot_table = SlotTable()
         self.patterns = PatternFilter()
         self.residuals = ResidualFilter()
         self.calls = CallFilter(Operators.of(operators), scheduler, remember)
-        self._dicts = DictEvents(self)
+        self._dicts, self._shared = DictEvents(self), SharedDoor(self)
 
     @property
     def schema(self) -> Schema:
@@ -132,7 +130,9 @@ class Engine(JsonDoor):
             declaration.declare(self, schema)
 
     def _ready(self) -> None:
-        """Refuse operators, and repair what an interrupt has left: the first step of each call."""
+        """Wait for matches, refuse operators, repair what an interrupt left: first in each call."""
+        if self._lock.state >= OPEN:
+            self._lock.close()
         if self.torn or self._lock.in_operators.locked():
             self._lock.refuse_operators()
             repair.repair(self)
@@ -241,9 +241,11 @@ class Engine(JsonDoor):
         first: bool = False,
     ) -> list[Id]:
         """The ids of all subscriptions that match the event, in any order; see `match_batch`."""
+        plain = missing is None and now is None and not first
+        if plain and (answer := self._shared.match(event)) is not None:
+            return answer
         with self._lock.mutex:
             self._ready()
-            plain = missing is None and now is None and not first
             if plain and (found := self._dicts.match(event)) is not None:
                 return found
             check_missing(missing)
@@ -272,6 +274,9 @@ class Engine(JsonDoor):
         """
         if bad not in BAD:
             raise EventError(f"bad is one of {', '.join(map(repr, BAD))}, got {bad!r}")
+        plain = bad == "refuse" and missing is None and now is None and not first
+        if plain and (answer := self._shared.match_batch(events)) is not None:
+            return answer
         with self._lock.mutex:
             self._ready()
             moment = moment_of_call(self, now, events)
@@ -400,17 +405,12 @@ class Engine(JsonDoor):
     def __getstate__(self) -> dict[str, Any]:
         with self._lock.mutex:
             self._ready()
-            parts = {k: part for k, part in vars(self).items() if k not in ("_lock", "_dicts")}
-            for name in ("encoder", "slot_table", "patterns", "residuals"):
-                parts[name] = snapshot.pickled(parts[name])
-            parts["matcher"] = snapshot.copied(self.matcher)
-            parts["calls"] = snapshot.reduced(self.calls)
-            return parts
+            return snapshot.parts_of(self, leave_out=("_lock", "_dicts", "_shared"))
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
         for name, part in parts.items():  # a shallow copy still holds snapshots
             vars(self)[name] = part.restored() if isinstance(part, snapshot.Snapshot) else part
-        self._lock, self._dicts = EngineLock(), DictEvents(self)
+        self._lock, self._dicts, self._shared = EngineLock(), DictEvents(self), SharedDoor(self)
         self.encoder.restamp()  # the copies do not exchange batches
 
     def check(self) -> None:

@@ -65,6 +65,7 @@ def repair(engine: Engine) -> None:
     rebuilt = ("encoder", "slot_table", "patterns", "residuals", "calls")
     parts = {name: vars(fresh)[name] for name in rebuilt}
     vars(engine).update(parts, torn=False)  # one step
+    engine._lock.changed()
 
 
 def check_clauses(engine: Engine, tests: Mapping[int, tuple[Constraint, ...]]) -> None:

@@ -26,7 +26,7 @@ from tamis.errors import SubscriptionError
 from tamis.files.arrays import Int32s, Int64s
 from tamis.files.saved_checks import array_of, require, rising, whole, within
 from tamis.index.growth import grown
-from tamis.match.answers import FoundSlots, Matches
+from tamis.match.answers import FoundSlots, Matches, SlotIds
 from tamis.match.bitmaps import Bitmaps
 from tamis.model.condition import Condition
 from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError, Text, show
@@ -243,6 +243,10 @@ class SlotTable:
             found = self._distinct(found)
         return Matches(found.starts, found.slots, self._ids.now())
 
+    def current_ids(self) -> SlotIds:
+        """The ids as of now. While somebody has them, all answers have the same."""
+        return self._ids.now()
+
     def ids_of(self, slots: FoundSlots) -> list[Id]:
         """The ids of the slots that one event matched, each subscription once."""
         if self._followers:
@@ -364,9 +368,7 @@ class SlotTable:
         self._followers = LazyDict(followers, len(followed))
 
     def _take(self, slots: int, highest: int) -> None:
-        reused = min(slots, len(self._free))
-        if reused:
-            del self._free[-reused:]
+        del self._free[max(0, len(self._free) - slots) :]
         self._top = max(self._top, highest + 1)
 
     def _lead(self, slots: Slots, leader: int) -> None:

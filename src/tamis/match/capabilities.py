@@ -7,7 +7,7 @@ and `restore` accept any matcher and use the capability if it has it.
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,7 +18,7 @@ from tamis.encode.shapes.shape_code import EventShape
 from tamis.files.arrays import add_prefix, take_prefix
 from tamis.files.saved_checks import require
 from tamis.match.answers import FoundSlots
-from tamis.match.base import Matcher, Slots
+from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.options import whole_number
 from tamis.match.plan import LINES, Plan
@@ -45,6 +45,36 @@ class MatchesShapes(Matcher):
 
         None, without having counted the event, if it has to come as a batch.
         """
+
+
+class MatchReader(ABC):
+    """What one thread at a time needs to match while others match too: buffers and counters."""
+
+    @abstractmethod
+    def is_ready(self, events: int) -> bool:
+        """Whether so many events may come now. If not, the matcher has something to do alone."""
+
+    @abstractmethod
+    def match(self, batch: EventBatch) -> Matches | None:
+        """The slots whose clause holds, for each event of a batch for which the reader was ready.
+
+        None if it no longer is, because the event itself has changed the clauses.
+        """
+
+    @abstractmethod
+    def match_shape(self, shape: EventShape) -> FoundSlots | None:
+        """As `MatchesShapes.match_shape`; also None if the reader is not ready."""
+
+
+class ServesReaders(MatchesShapes):
+    """A matcher that several threads may ask at once, each with a reader of its own.
+
+    While readers match, nobody adds or removes clauses, or calls the matcher itself.
+    """
+
+    @abstractmethod
+    def reader(self) -> MatchReader:
+        """A new reader. The matcher keeps it, and tells it when clauses change."""
 
 
 def match_bits(matcher: Matcher, batch: EventBatch) -> Bitmaps:

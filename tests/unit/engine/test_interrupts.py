@@ -101,7 +101,7 @@ def _engine(matcher: str, state: str) -> tuple[bytes, Live]:
 
 def _is_right(engine: Engine, live: Live, case: Case) -> None:
     """After an interrupted case, all of it is there or nothing; and everything still works."""
-    assert not engine._lock._lock._is_owned()  # type: ignore[attr-defined]
+    assert not engine._lock.is_mine
     done = case.after(live)
     if engine.ids() != list(done):
         check(engine, live)

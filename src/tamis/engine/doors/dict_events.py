@@ -21,17 +21,20 @@ from tamis.engine.doors.event_door import current_batch
 from tamis.engine.doors.json_door import read_json, read_text
 from tamis.engine.ids import Id
 from tamis.match.answers import FoundSlots, Matches
-from tamis.match.capabilities import MatchesShapes
+from tamis.match.capabilities import MatchesShapes, MatchReader
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
 
 
 class DictEvents:
-    """The shortest way of an engine."""
+    """The shortest way of an engine, for one thread at a time.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    With a `reader`, it matches through that, while other threads match too.
+    """
+
+    def __init__(self, engine: Engine, reader: MatchReader | None = None) -> None:
+        self._engine, self._reader = engine, reader
         self._shapes = EventShapes(engine.encoder)
         self._open: OpenEvents | None = None
         self._codecs = engine.encoder.codecs  # replaced when the schema changes
@@ -61,15 +64,20 @@ class DictEvents:
 
     def _plain(self) -> bool:
         """Whether the matcher and the conditions allow the shortest way."""
+        if self._reader is not None:
+            return True
         engine = self._engine
         if engine.calls or not isinstance(engine.matcher, MatchesShapes):
             return False
         return not (engine.residuals and engine.residuals.timed)
 
     def _match(self, shape: EventShape, event: Any) -> list[Id] | None:
-        engine = self._engine
-        assert isinstance(engine.matcher, MatchesShapes)
-        found = engine.matcher.match_shape(shape)
+        engine, reader = self._engine, self._reader
+        if reader is None:
+            assert isinstance(engine.matcher, MatchesShapes)
+            found = engine.matcher.match_shape(shape)
+        else:
+            found = reader.match_shape(shape)
         if found is None:
             return None
         if len(found) and (

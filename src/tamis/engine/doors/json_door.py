@@ -53,12 +53,14 @@ class JsonDoor:
         engine = cast("Engine", self)
         if isinstance(events, list):
             return match_texts(engine, events, bad, now)
-        with engine._lock.mutex:
-            engine._ready()
-            if now is None and engine.schema.is_open:
-                found = engine._dicts.match_text(events)
-                if found is not None:
-                    return found
+        if now is None and engine.schema.is_open:
+            found = engine._shared.match_text(events)
+            if found is None:
+                with engine._lock.mutex:
+                    engine._ready()
+                    found = engine._dicts.match_text(events)
+            if found is not None:
+                return found
         return engine.match(read_json(events), now=now)
 
     def match_lines(self, lines: Text, *, bad: str = "refuse", now: GivenMoment = None) -> Matches:

@@ -8,9 +8,20 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Collection
 from typing import Any
 
 _PROTOCOL = 5
+
+
+def parts_of(engine: Any, leave_out: Collection[str]) -> dict[str, Any]:
+    """The parts of an engine at this moment; its lock is taken."""
+    parts = {name: part for name, part in vars(engine).items() if name not in leave_out}
+    for name in ("encoder", "slot_table", "patterns", "residuals"):
+        parts[name] = pickled(parts[name])
+    parts["matcher"] = copied(engine.matcher)
+    parts["calls"] = reduced(engine.calls)
+    return parts
 
 
 class Snapshot:

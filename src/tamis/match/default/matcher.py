@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -12,26 +13,25 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch
 from tamis.encode.shapes.shape_code import EventShape
 from tamis.encode.terms import Terms
-from tamis.files.arrays import Int32s, add_prefix, flatten, offsets, take_prefix
+from tamis.files.arrays import Int32s, add_prefix, flatten, take_prefix
 from tamis.files.saved_checks import array_of, require, whole, within
 from tamis.match.base import Matches, Slots
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import (
     AnswersInBits,
-    MatchesShapes,
     Plans,
     RunsInThreads,
     Savable,
+    ServesReaders,
 )
 from tamis.match.default.index_updates import insert_all, remove_all
 from tamis.match.default.passes.buffers import AnswerBuffers
 from tamis.match.default.passes.frame import Framed, own
-from tamis.match.default.passes.twin_events import Twins, with_twins
 from tamis.match.default.planning.costs import costs
 from tamis.match.default.planning.description import describe_plan
 from tamis.match.default.planning.event_sample import EventSample, EventWatch
 from tamis.match.default.planning.layout import SurveyedClauses, in_order, lay_out
-from tamis.match.default.single_events import SingleEvents
+from tamis.match.default.readers import TamisReader
 from tamis.match.default.structure.buckets import LIVE as ENTRIES
 from tamis.match.default.structure.family import BLOCK, LIVE, TOP, blocks_of
 from tamis.match.default.structure.packed_clauses import PackedTable
@@ -45,7 +45,7 @@ from tamis.match.default.structure.routes import (
     trimmed,
 )
 from tamis.match.default.structure.saved_structure import check_index
-from tamis.match.default.workers import WorkerPool, WorkTally
+from tamis.match.default.workers import WorkTally
 from tamis.match.plan import LINES, Plan
 
 _AT_ONCE = 20_000  # up to this many clauses, a new layout is applied in one step
@@ -54,7 +54,7 @@ _STEP = 16  # clauses moved for a batch: this times events^0.75
 _FEWER = 32  # clauses moved per add or remove, which should stay fast
 
 
-class Tamis(AnswersInBits, MatchesShapes, Plans, RunsInThreads, Savable):
+class Tamis(AnswersInBits, Plans, RunsInThreads, Savable, ServesReaders):
     """Places each clause where it costs least; matches a batch against all places together.
 
     A clause is placed in one of three structures. A clause that requires a rare value or a narrow
@@ -72,7 +72,7 @@ class Tamis(AnswersInBits, MatchesShapes, Plans, RunsInThreads, Savable):
     provisional: once there are enough events, all clauses are laid out again in one step.
 
     With `threads`, a batch is split by events, or, if it has few events, by blocks of clauses. 0
-    means one thread per processor.
+    means one thread per processor. Without it, several callers match at once.
 
     add O(attributes × cells) bits or O(1) entries, remove likewise. match O(clauses × columns /
     512) lines, plus the candidates visited.
@@ -84,6 +84,10 @@ class Tamis(AnswersInBits, MatchesShapes, Plans, RunsInThreads, Savable):
     tally_type = WorkTally
     _tally: WorkTally
 
+    def __init__(self, **options: Any) -> None:
+        self._begin_readers()
+        super().__init__(**options)
+
     def clear(self) -> None:
         self._index: Framed[RoutedIndex] | None = None
         self._next: Framed[RoutedIndex] | None = None  # set while clauses move to it
@@ -93,15 +97,19 @@ class Tamis(AnswersInBits, MatchesShapes, Plans, RunsInThreads, Savable):
         self._came = 0  # clauses added since the plan
         self._width = 0  # attributes known to the plan
         self._planning: Future[tuple[RoutedIndex, Slots, EventSample]] | None = None
-        self._twins = Twins()
         self._bits: tuple[Int32s, Int32s] | None = None
         self._make_buffers()
 
+    def _begin_readers(self) -> None:
+        self._own = TamisReader(self)  # for those who call the matcher itself
+        self._readers, self._counting = [self._own], Lock()
+
     def _make_buffers(self) -> None:
         """Create the threads and buffers, which are not pickled."""
-        self._workers = WorkerPool(self._tally)
-        self._singles = SingleEvents(self._workers.first)
-        self._answers, self._copies = AnswerBuffers(), AnswerBuffers()
+        for each in self._readers:
+            each.count(self._tally)
+            each.clear()
+        self._workers = self._own.workers
         self._rows = AnswerBuffers(np.uint64)
 
     def rebuild(self) -> None:
@@ -118,9 +126,8 @@ class Tamis(AnswersInBits, MatchesShapes, Plans, RunsInThreads, Savable):
         super().reset()
 
     def __getstate__(self) -> dict[str, Any]:
-        self._singles.count(self._tally)
-        kept = dict(self.__dict__, _planning=None)
-        for name in ("_workers", "_singles", "_answers", "_copies", "_rows"):
+        kept = dict(self.__dict__, _planning=None, _tally=self.tally)
+        for name in ("_own", "_readers", "_counting", "_workers", "_rows"):
             del kept[name]
         for name in ("_index", "_next"):
             kept[name] = None if kept[name] is None else kept[name].record  # without addresses
@@ -128,6 +135,7 @@ class Tamis(AnswersInBits, MatchesShapes, Plans, RunsInThreads, Savable):
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept)
+        self._begin_readers()
         self._make_buffers()
         self.clauses.own()
         for name in ("_index", "_next"):
@@ -142,46 +150,34 @@ class Tamis(AnswersInBits, MatchesShapes, Plans, RunsInThreads, Savable):
 
     @property
     def tally(self) -> WorkTally:
-        """The work so far. That of single events is added when somebody asks."""
-        self._singles.count(self._tally)
+        """The work so far. That of readers is added when somebody asks."""
+        if self._counting.acquire(blocking=False):  # else another thread is about to add it
+            try:
+                for each in self._readers:
+                    each.count(self._tally)
+            finally:
+                self._counting.release()
         return self._tally
+
+    def reader(self) -> TamisReader:
+        made = TamisReader(self)
+        self._readers.append(made)
+        return made
 
     def _changed(self) -> None:
         """The index or the clauses have changed: forget what depends on them."""
         self._bits = None
-        self._singles.forget()
-        self._singles.count(self._tally)  # they may be replaced
+        for each in self._readers:
+            each.forget()
 
     # -- events ------------------------------------------------------------------------------------
 
     def match_shape(self, shape: EventShape) -> Int32s | None:
-        singles = self._singles
-        if not singles.fitted:
-            one = self._next is None and self._index is not None and self.threads == 1
-            if not one or self._stale():
-                return None
-            assert self._index is not None
-            singles.renew(self._index, self.clauses)
-        if self._planning is not None or not self._watch.see_one(shape):
-            return None
-        return singles.match(shape)
+        return self._own.match_shape(shape)
 
     def find(self, batch: EventBatch) -> Matches:
         self._prepare(batch)
-        pairs, twin = self._twins.without(batch.pairs)
-        counts, out, used = self._workers.match(
-            self._indexes(), self.clauses, pairs, self.threads, self._answers.take()
-        )
-        self._answers.keep(out, used)
-        if len(batch) == 1:  # for a single event, every NumPy call is noticeable
-            return Matches(np.array([0, used], np.int64), out[:used])
-        starts = offsets(counts)
-        if twin is None:
-            return Matches(starts, out[:used])
-        copies = self._copies.take()
-        starts, copies = with_twins(twin, starts, out, copies)
-        self._copies.keep(copies, int(starts[-1]))
-        return Matches(starts, copies[: starts[-1]])
+        return self._own.find(batch)
 
     def find_bits(self, batch: EventBatch) -> Bitmaps:
         self._prepare(batch)

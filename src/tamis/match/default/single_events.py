@@ -9,7 +9,12 @@ from tamis.files.arrays import Int32s
 from tamis.match.default.passes.buffers import OUT
 from tamis.match.default.passes.event_arrays import LINES, VERIFIED
 from tamis.match.default.passes.frame import Frame, Framed, frame
-from tamis.match.default.passes.single_event import MatchArrays, ShapeArrays, match_event
+from tamis.match.default.passes.single_event import (
+    MatchArrays,
+    OwnArrays,
+    ShapeArrays,
+    match_event,
+)
 from tamis.match.default.structure.packed_clauses import PackedTable
 from tamis.match.default.structure.routes import RoutedIndex
 from tamis.match.default.workers import MatchWorker, WorkTally
@@ -29,7 +34,8 @@ class SingleEvents:
 
     def __init__(self, worker: MatchWorker) -> None:
         self._worker = worker
-        self._work = np.zeros(1 + VERIFIED, np.int64)
+        self._work = np.zeros(1 + VERIFIED, np.int64)  # only grows, and only here
+        self._counted = self._work.copy()
         self._counts = np.zeros(1, np.int64)
         self._needed = np.zeros(1, np.int64)
         self._out = np.empty(_FIRST, np.int32)
@@ -70,12 +76,13 @@ class SingleEvents:
         return self._out[:found]
 
     def count(self, tally: WorkTally) -> None:
-        """Add the work since the last call to a tally."""
-        if not self._work[0]:
+        """Add the work since the last call to a tally. Another thread may match meanwhile."""
+        work, before = self._work.copy(), self._counted
+        if work[0] == before[0]:
             return
-        tally.events += int(self._work[0])
-        tally.count(self._work[LINES:])
-        self._work[:] = 0
+        self._counted = work
+        tally.events += int(work[0] - before[0])
+        tally.count((work - before)[LINES:])
 
     def _framed(self, shape: EventShape) -> Framed[ShapeArrays]:
         if len(self._shapes) >= _MOST:
@@ -91,16 +98,10 @@ class SingleEvents:
         self._arrays = None
         self._pairs = max(pairs, self._pairs)
         self._worker.fit(index.record, table.width, 1, self._pairs)
-        arrays = MatchArrays(
-            index.record,
-            self._worker.buffers,
-            table.view,
-            self._counts,
-            self._work,
-            self._needed,
-            self._out,
-        )
-        self._frame = frame(arrays)
+        few = OwnArrays(table.view, self._counts, self._work, self._needed, self._out)
+        arrays = MatchArrays(index.record, self._worker.buffers, few)
+        # Not `frame(arrays)`, which asks each of a hundred arrays for its address.
+        self._frame = np.concatenate([index.frame, self._worker.frame, frame(few)])
         self._arrays = arrays
 
     def _enlarge(self, lacking: int) -> None:

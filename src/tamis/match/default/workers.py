@@ -37,7 +37,7 @@ from tamis.match.default.passes.buffers import (
     larger_buffers,
 )
 from tamis.match.default.passes.event_arrays import LINES, VERIFIED
-from tamis.match.default.passes.frame import Framed
+from tamis.match.default.passes.frame import Frame, Framed
 from tamis.match.default.passes.vector import PACKED, WORDS
 from tamis.match.default.structure.family import LIVE, blocks_of
 from tamis.match.default.structure.packed_clauses import PackedTable
@@ -104,6 +104,11 @@ class MatchWorker:
     def buffers(self) -> ChunkBuffers:
         """The buffers, where `find_matches` leaves its results."""
         return self._buffers.record
+
+    @property
+    def frame(self) -> Frame:
+        """The frame of the buffers."""
+        return self._buffers.frame
 
     def fit(self, index: RoutedIndex, width: int, events: int, pairs: int) -> None:
         """Make the buffers large enough for so many events and pairs."""

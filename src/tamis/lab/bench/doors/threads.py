@@ -1,7 +1,8 @@
 """One engine in several threads, while another thread subscribes and unsubscribes.
 
-An engine serves one thread at a time. So more threads are not faster; this shows what they cost.
-The baseline is a hash join with a lock, in as many threads and with the same changes.
+Threads match batches at once. Single events are mostly Python code, which runs in one thread at a
+time: there this shows what more threads cost. The baseline is a hash join with a lock, in as many
+threads and with the same changes.
 """
 
 from __future__ import annotations

@@ -21,20 +21,26 @@ from tamis.match.default.structure.packed_clauses import PackedClauses
 from tamis.match.default.structure.routes import RoutedIndex
 
 
-class MatchArrays(NamedTuple):
-    """What an event is matched against, and where the answer goes.
+class OwnArrays(NamedTuple):
+    """The clauses, and where the answer goes.
 
     `work` counts the events and their steps, as `WorkTally` explains them. `needed` is the length
     of `out` that the last event needs.
     """
 
-    of: RoutedIndex
-    buffers: ChunkBuffers
     clauses: PackedClauses
     counts: Int64s
     work: Int64s
     needed: Int64s
     out: Int32s
+
+
+class MatchArrays(NamedTuple):
+    """All that an event is matched with."""
+
+    of: RoutedIndex
+    buffers: ChunkBuffers
+    own: OwnArrays
 
 
 class ShapeArrays(NamedTuple):
@@ -57,7 +63,7 @@ def match_event(arrays: Frame, shape: Frame) -> int:
 
     If a buffer is too small, returns -1 - which one.
     """
-    index, buffers, clauses, counts, work, needed, out = arrays_in(arrays)
+    index, buffers, (clauses, counts, work, needed, out) = arrays_in(arrays)
     starts, attribute, decimal, given, code = shape_in(shape)
     for i in range(len(given)):
         value = given[i]

@@ -121,6 +121,22 @@ class EventWatch:
         self._recent.clear()
         return True
 
+    def is_due(self, events: int) -> bool:
+        """Whether a comparison is due with so many more events."""
+        return self._seen + events >= self._due()
+
+    def see_some(self, batch: EventBatch) -> None:
+        """Record a batch that comes before a comparison.
+
+        Several threads may do this at once, as in `see_one`. A count that is lost between them only
+        puts off the comparison.
+        """
+        self._unwatched = self._due() - _EVENTS
+        if self._seen + len(batch) >= self._unwatched and len(self._recent) < _RECENT:
+            self._recent.append(EventSample.of(batch.pairs))
+        self._seen += len(batch)
+        self._matched += len(batch)
+
     def see_one(self, shape: EventShape) -> bool:
         """Record the event in a shape, if no comparison is due. Returns whether it was recorded.
 
