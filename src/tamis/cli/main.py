@@ -155,7 +155,7 @@ def _call(arguments: list[str] | None) -> int:
         error.show()
         return REFUSED
     except click.ClickException as error:
-        click.echo(mistake_text(error), err=True)
+        _say(mistake_text(error))
         return error.exit_code
     except (BrokenPipeError, SystemExit) as leaving:  # click makes the first into the second
         if getattr(leaving, "code", FAILED) == 0:
@@ -182,8 +182,13 @@ def _call(arguments: list[str] | None) -> int:
 
 
 def _refused(why: str, code: int = REFUSED) -> int:
-    click.echo(f"tamis: {why}", err=True)
+    _say(f"tamis: {why}")
     return code
+
+
+def _say(mistake: str) -> None:
+    """Print a mistake. `click.echo` would drop control sequences where they are to be seen."""
+    sys.stderr.write(f"{mistake}\n")
 
 
 def _drop_output() -> None:
