@@ -14,7 +14,7 @@ import click
 from tamis import __version__
 from tamis.cli.lazy import LazyGroup
 from tamis.cli.terminal.mistakes import mistake_text
-from tamis.cli.terminal.printable import printable_output
+from tamis.cli.terminal.printable import printable, printable_output
 from tamis.errors import SparkGoneError, TamisError
 
 FAILED = 1  # not by a mistake of the user
@@ -187,8 +187,8 @@ def _refused(why: str, code: int = REFUSED) -> int:
 
 
 def _say(mistake: str) -> None:
-    """Print a mistake. `click.echo` would drop control sequences where they are to be seen."""
-    sys.stderr.write(f"{mistake}\n")
+    """Print a mistake. Of what is not escaped, `click.echo` drops control sequences."""
+    click.echo(printable(mistake), err=True)
 
 
 def _drop_output() -> None:
