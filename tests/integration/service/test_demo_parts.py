@@ -138,6 +138,24 @@ def test_webhooks_are_received(files: DemoFiles, service: DemoService) -> None:
     assert run.receiver.refused == 0
 
 
+def test_a_port_that_is_taken_at_the_last_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = DemoFiles(tmp_path, schema())
+    files.prepare(fresh=True)
+    options = ("--schema", str(files.schema))
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr("tamis.cli.demo.demo_service._free_port", lambda wanted: port)
+        service = DemoService(files.data, files.service, None, options)
+        service.wait()
+        service.stop()
+        wanted = DemoService(files.data, files.service, port, options)
+        with pytest.raises(TamisError, match="already in use"):
+            wanted.wait()
+    assert not service.url.endswith(f":{port}")
+
+
 def test_a_service_that_cannot_start_says_why(files: DemoFiles, service: DemoService) -> None:
     second = DemoService(files.data, files.folder / "second.log", None, ())
     with pytest.raises(TamisError, match="another process serves this folder"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -24,6 +25,7 @@ _NAME = "demo"  # the caller that owns the subscriptions
 _ROLES = ("publisher", "subscriber")
 _POLL = 0.05  # seconds
 _GRACE = 15.0  # seconds that the service has to stop
+_TAKEN = os.strerror(errno.EADDRINUSE)
 _CONSOLE = re.compile(r"console: (http\S+)")
 _SERVING = re.compile(r"serving on (http\S+)")
 
@@ -41,14 +43,19 @@ class DemoService:
     def __init__(
         self, folder: Path, output: Path, port: int | None, options: Sequence[str]
     ) -> None:
-        self._folder, self._output = folder, output
+        self._folder, self._output, self._options = folder, output, options
         self.url = self.console = ""
         output.parent.mkdir(parents=True, exist_ok=True)
-        given = ("--listen", f"{HOST}:{_free_port(port)}", "--log-format", "text", *options)
-        with output.open("ab") as file:
+        self._port = _free_port(port)
+        self._may_move = port is None
+        self._start()
+
+    def _start(self) -> None:
+        given = ("--listen", f"{HOST}:{self._port}", "--log-format", "text", *self._options)
+        with self._output.open("ab") as file:
             self._from = file.tell()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tamis.cli.main", "serve", os.fspath(folder), *given],
+                [sys.executable, "-m", "tamis.cli.main", "serve", os.fspath(self._folder), *given],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
@@ -64,6 +71,9 @@ class DemoService:
             if serving is not None:
                 self.url = serving[1]
                 self.console = f"{self.url}/console" if console is None else console[1]
+            elif not running and self._may_move and self._port and _TAKEN in said:
+                self._port = 0  # another program was quicker
+                self._start()
             elif not running:
                 raise TamisError(self.end_reason)
             else:
